@@ -1,0 +1,5 @@
+//! Exact regions, integrals and densities under linear constraints.
+#![deny(missing_docs)]
+
+pub mod formula;
+pub mod number;
