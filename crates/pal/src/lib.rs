@@ -3,3 +3,5 @@
 
 pub mod formula;
 pub mod number;
+pub mod region;
+pub mod shapes;

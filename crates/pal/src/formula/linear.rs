@@ -208,6 +208,10 @@ macro_rules! linear_sum {
         linear_sum!(@impl $trait, $method, $sign, &Linear, i64);
         linear_sum!(@impl $trait, $method, $sign, Linear, Rational);
         linear_sum!(@impl $trait, $method, $sign, &Linear, Rational);
+        linear_sum!(@impl $trait, $method, $sign, i64, Linear);
+        linear_sum!(@impl $trait, $method, $sign, i64, &Linear);
+        linear_sum!(@impl $trait, $method, $sign, Rational, Linear);
+        linear_sum!(@impl $trait, $method, $sign, Rational, &Linear);
     };
     (@impl $trait:ident, $method:ident, $sign:expr, $left:ty, $right:ty) => {
         impl $trait<$right> for $left {

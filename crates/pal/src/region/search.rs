@@ -1,0 +1,203 @@
+//! Depth-first search from the bounding box to disjoint cells.
+//!
+//! A node holds a polytope and what is left of the formula on it. Hyperplanes that do not cut the polytope are
+//! decided for free; a node whose formula is true becomes a cell, one whose formula is false is dropped, any other is cut
+//! in two along the next literal. With knots, the box is first cut into bins as a k-d tree, so each bin meets
+//! only the atoms that cut it.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::polytope::{Polytope, Position, Side};
+use super::skeleton::{Literal, Residue, Skeleton};
+use super::unbounded::{self, Unbounded};
+use super::{Cell, Enumeration, Region};
+
+/// A range of bins `first..last` along one axis.
+pub(crate) type BinRange = (u32, u32);
+
+/// One open node of the search.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    pub polytope: Polytope,
+    /// What remains undecided; `None` where the formula holds everywhere on the polytope.
+    pub open: Option<Arc<Skeleton>>,
+    pub booleans: SmallVec<[Option<bool>; 8]>,
+    pub bins: SmallVec<[BinRange; 4]>,
+}
+
+/// What became of a node.
+pub(crate) enum Step {
+    Cell(Cell),
+    /// Up to two children, in order.
+    Split(SmallVec<[Node; 2]>),
+    Unbounded(Unbounded),
+}
+
+impl Region {
+    /// The root of the search; none if the formula is false on the bounding box.
+    pub(crate) fn root(&self) -> Option<Node> {
+        let polytope = self.bounding_polytope()?;
+        let bins = self.knots.iter().map(|axis| (0, axis.len() as u32 + 1)).collect();
+        let booleans = SmallVec::from_elem(None, self.constraint.booleans.len());
+        let open = match &self.skeleton {
+            Residue::Decided(false) => return None,
+            Residue::Decided(true) => None,
+            Residue::Open(skeleton) => Some(Arc::new(skeleton.clone())),
+        };
+        self.settle(Node { polytope, open, booleans, bins })
+    }
+
+    /// Simplifies the formula under what the polytope decides; `None` where it is false.
+    fn settle(&self, mut node: Node) -> Option<Node> {
+        let Some(open) = &node.open else { return Some(node) };
+        if self.enumeration == Enumeration::Total {
+            return Some(node);
+        }
+        let decided: Vec<(u32, Side)> = open
+            .planes
+            .iter()
+            .filter_map(|plane| match node.polytope.position(*plane) {
+                Position::On(side) => Some((*plane, side)),
+                Position::Within | Position::Cut => None,
+            })
+            .collect();
+        self.assume(&mut node, &decided).then_some(node)
+    }
+
+    /// Simplifies under decided hyperplanes (sorted); false if nothing is left.
+    fn assume(&self, node: &mut Node, decided: &[(u32, Side)]) -> bool {
+        let Some(open) = &node.open else { return true };
+        if decided.is_empty() && !node.booleans.iter().any(Option::is_some) {
+            return true;
+        }
+        match simplify(open, decided, &node.booleans) {
+            Residue::Decided(false) => false,
+            Residue::Decided(true) => {
+                node.open = None;
+                true
+            }
+            Residue::Open(rest) => {
+                node.open = Some(Arc::new(rest));
+                true
+            }
+        }
+    }
+
+    /// Takes one node of the search one step further.
+    pub(crate) fn step(&self, node: Node) -> Step {
+        if let Some(axis) = self.widest_axis(&node) {
+            return Step::Split(self.split_bins(node, axis));
+        }
+        if self.enumeration == Enumeration::Total {
+            return self.total_step(node);
+        }
+        match node.open.as_ref().map(|open| open.choose()) {
+            None => self.emit(node),
+            Some(Some(Literal::Side { plane, .. })) => Step::Split(self.split_plane(node, plane)),
+            Some(Some(Literal::Bool { var, .. })) => Step::Split(self.split_boolean(node, var)),
+            // A skeleton without a literal is decided and was never stored.
+            Some(None) => Step::Split(SmallVec::new()),
+        }
+    }
+
+    fn emit(&self, node: Node) -> Step {
+        if node.polytope.is_unbounded() {
+            return Step::Unbounded(unbounded::direction(&node.polytope, &self.constraint.reals));
+        }
+        let bin = node.bins.iter().map(|range| range.0).collect();
+        Step::Cell(Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() })
+    }
+
+    /// The axis with the most bins left to separate.
+    fn widest_axis(&self, node: &Node) -> Option<usize> {
+        let width = |axis: &usize| node.bins[*axis].1 - node.bins[*axis].0;
+        (0..node.bins.len()).filter(|axis| width(axis) > 1).max_by_key(|axis| (width(axis), usize::MAX - axis))
+    }
+
+    fn split_bins(&self, node: Node, axis: usize) -> SmallVec<[Node; 2]> {
+        let (first, last) = node.bins[axis];
+        let middle = first.midpoint(last);
+        // Bin k of an axis lies between its knots k - 1 and k.
+        let plane = self.knots[axis][middle as usize - 1];
+        let [low, high] = self.halves(&node, plane, [true, true]);
+        let narrowed = |half: Option<Polytope>, range: BinRange| {
+            let mut child = Node { polytope: half?, ..node.clone() };
+            child.bins[axis] = range;
+            self.settle(child)
+        };
+        [narrowed(low, (first, middle)), narrowed(high, (middle, last))].into_iter().flatten().collect()
+    }
+
+    /// The parts of the node's polytope on both sides of a hyperplane; none where it does not reach.
+    fn halves(&self, node: &Node, plane: u32, want: [bool; 2]) -> [Option<Polytope>; 2] {
+        match node.polytope.position(plane) {
+            Position::Cut => node.polytope.cut(plane, &node.polytope.signs(plane), want),
+            Position::On(Side::Below) | Position::Within => [want[0].then(|| node.polytope.clone()), None],
+            Position::On(Side::Above) => [None, want[1].then(|| node.polytope.clone())],
+        }
+    }
+
+    fn split_plane(&self, node: Node, plane: u32) -> SmallVec<[Node; 2]> {
+        // Whether a side is worth building shows before it is built: often the formula is false on it outright.
+        let mut children = [Side::Below, Side::Above].map(|side| {
+            let mut child = node.clone();
+            self.assume(&mut child, &[(plane, side)]).then_some(child)
+        });
+        let want = [children[0].is_some(), children[1].is_some()];
+        let halves = self.halves(&node, plane, want);
+        let settled = children.iter_mut().zip(halves).map(|(child, half)| {
+            let child = child.take()?;
+            self.settle(Node { polytope: half?, ..child })
+        });
+        settled.flatten().collect()
+    }
+
+    fn split_boolean(&self, node: Node, var: u32) -> SmallVec<[Node; 2]> {
+        let with = |value: bool| {
+            let mut child = node.clone();
+            child.booleans[var as usize] = Some(value);
+            self.assume(&mut child, &[]).then_some(child)
+        };
+        [with(false), with(true)].into_iter().flatten().collect()
+    }
+
+    /// Total enumeration, the slow reference: every atom that cuts and every Boolean is decided before the formula is
+    /// looked at.
+    fn total_step(&self, node: Node) -> Step {
+        let Residue::Open(whole) = &self.skeleton else { return self.emit(node) };
+        let position = |plane: &u32| node.polytope.position(*plane);
+        if let Some(plane) = whole.planes.iter().find(|plane| position(plane) == Position::Cut) {
+            let halves = self.halves(&node, *plane, [true, true]);
+            let children = halves.into_iter().flatten().map(|polytope| Node { polytope, ..node.clone() });
+            return Step::Split(children.collect());
+        }
+        if let Some(var) = node.booleans.iter().position(Option::is_none) {
+            let with = |value| {
+                let mut child = node.clone();
+                child.booleans[var] = Some(value);
+                child
+            };
+            return Step::Split([with(false), with(true)].into_iter().collect());
+        }
+        let sides = whole.planes.iter().filter_map(|plane| match position(plane) {
+            Position::On(side) => Some((*plane, side)),
+            _ => None,
+        });
+        match simplify(whole, &sides.collect::<Vec<_>>(), &node.booleans) {
+            Residue::Decided(true) => self.emit(node),
+            _ => Step::Split(SmallVec::new()),
+        }
+    }
+}
+
+fn simplify(open: &Skeleton, decided: &[(u32, Side)], booleans: &[Option<bool>]) -> Residue {
+    open.simplify(|literal| match literal {
+        Literal::Side { plane, side } => {
+            let known = decided.binary_search_by_key(&plane, |d| d.0).ok()?;
+            Some(decided[known].1 == side)
+        }
+        Literal::Bool { var, value } => booleans[var as usize].map(|known| known == value),
+    })
+}

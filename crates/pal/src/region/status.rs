@@ -1,0 +1,267 @@
+//! What kind of region a constraint describes, down to the difference between empty and lower-dimensional.
+//!
+//! A constraint without full-dimensional cells may still have solutions, on a hyperplane or in a point. To find out,
+//! the box is divided into relatively open pieces of all dimensions: a hyperplane cuts a piece into what is below,
+//! what is on it and what is above. On each piece every decided atom has one sign, so strictness is respected exactly.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::polytope::{Polytope, Position, Side};
+use super::space::Hyperplane;
+use super::unbounded::Unbounded;
+use super::{Region, SpaceBuilder};
+use crate::formula::{Bounds, Connective, Formula, Node, Plane, Relation, Var};
+use crate::number::{Integer, Rational};
+
+/// The kind of a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It has a positive, finite volume.
+    Bounded,
+    /// Its volume is infinite.
+    Unbounded(Unbounded),
+    /// It has solutions, for instance this one, but no volume.
+    LowerDimensional(Vec<Rational>),
+    /// It has no solution at all.
+    Empty,
+    /// It has no volume; whether it has solutions was not settled within the limit of the search.
+    NoVolume,
+}
+
+impl Status {
+    /// One word: `bounded`, `unbounded`, `lower-dimensional`, `empty` or `no-volume`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Status::Bounded => "bounded",
+            Status::Unbounded(_) => "unbounded",
+            Status::LowerDimensional(_) => "lower-dimensional",
+            Status::Empty => "empty",
+            Status::NoVolume => "no-volume",
+        }
+    }
+}
+
+/// Pieces looked at before giving up on a constraint without volume.
+const MAX_PIECES: usize = 200_000;
+
+impl Region {
+    /// Classifies the region.
+    pub fn status(&self) -> Status {
+        match self.map_cells(|_| ()) {
+            Err(ray) => Status::Unbounded(ray),
+            Ok(cells) if !cells.is_empty() => Status::Bounded,
+            Ok(_) => self.status_without_volume(),
+        }
+    }
+
+    /// Classifies a region that is known to have no full-dimensional cell.
+    pub fn status_without_volume(&self) -> Status {
+        match self.find_point(MAX_PIECES) {
+            Search::Found(point) => Status::LowerDimensional(point),
+            Search::Nothing => Status::Empty,
+            Search::GaveUp => Status::NoVolume,
+        }
+    }
+
+    fn find_point(&self, max_pieces: usize) -> Search {
+        let Bounds::Box(_) = &self.bounds else { return Search::Nothing };
+        let reals = &self.constraint.reals;
+        let mut builder = SpaceBuilder::new(reals.len());
+        let table = Table::new(&self.constraint.formula, &mut |plane| {
+            let coefficient = |var: &Var| plane.normal().iter().find(|(v, _)| v == var).map(|(_, a)| a.clone());
+            let normal = reals.iter().map(|var| coefficient(var).unwrap_or(Integer::ZERO)).collect();
+            builder.plane(Hyperplane::new(normal, plane.offset().clone()))
+        });
+        // One unit wider than the bounds: solutions on the bounds themselves are then inside the open box.
+        let wider = match &self.bounds {
+            Bounds::Empty => Bounds::Empty,
+            Bounds::Box(intervals) => Bounds::Box(
+                intervals
+                    .iter()
+                    .map(|(var, interval)| {
+                        let mut wide = interval.clone();
+                        wide.low = wide.low.map(|low| low - Rational::ONE);
+                        wide.high = wide.high.map(|high| high + Rational::ONE);
+                        (var.clone(), wide)
+                    })
+                    .collect(),
+            ),
+        };
+        let Some(start) = builder.starting_box(reals, &wider) else { return Search::Nothing };
+        let planes = table.planes();
+        let piece = Piece {
+            polytope: Polytope::cuboid(Arc::new(builder.space), &start),
+            signs: HashMap::new(),
+            booleans: HashMap::new(),
+        };
+        let mut stack = vec![piece];
+        for _ in 0..max_pieces {
+            let Some(mut piece) = stack.pop() else { return Search::Nothing };
+            piece.observe(&planes);
+            match table.evaluate(&piece) {
+                Outcome::Known(true) => return Search::Found(centre(&piece.polytope)),
+                Outcome::Known(false) => {}
+                Outcome::Ask(Question::Plane(plane)) => stack.extend(piece.divide(plane)),
+                Outcome::Ask(Question::Boolean(var)) => stack.extend([false, true].map(|value| {
+                    let mut booleans = piece.booleans.clone();
+                    booleans.insert(var.clone(), value);
+                    Piece { booleans, ..piece.clone() }
+                })),
+            }
+        }
+        Search::GaveUp
+    }
+}
+
+enum Search {
+    Found(Vec<Rational>),
+    Nothing,
+    GaveUp,
+}
+
+/// The mean of the vertices, a point of the relative interior.
+fn centre(polytope: &Polytope) -> Vec<Rational> {
+    let vertices = polytope.exact_vertices();
+    let count = Rational::from(vertices.len());
+    (0..polytope.dimension())
+        .map(|axis| vertices.iter().fold(Rational::ZERO, |sum, v| sum + &v[axis]) / &count)
+        .collect()
+}
+
+/// A relatively open convex piece, given by its closure, with the signs of hyperplanes on it.
+#[derive(Clone)]
+struct Piece {
+    polytope: Polytope,
+    signs: HashMap<u32, Ordering>,
+    booleans: HashMap<Var, bool>,
+}
+
+impl Piece {
+    fn observe(&mut self, planes: &[u32]) {
+        for plane in planes {
+            if !self.signs.contains_key(plane) {
+                match self.polytope.position(*plane) {
+                    Position::On(Side::Below) => self.signs.insert(*plane, Ordering::Less),
+                    Position::On(Side::Above) => self.signs.insert(*plane, Ordering::Greater),
+                    Position::Within => self.signs.insert(*plane, Ordering::Equal),
+                    Position::Cut => None,
+                };
+            }
+        }
+    }
+
+    fn divide(&self, plane: u32) -> Vec<Piece> {
+        let signs = self.polytope.signs(plane);
+        let [below, above] = self.polytope.cut(plane, &signs, [true, true]);
+        let on = self.polytope.slice(plane, &signs);
+        // The slice goes last and is taken first: solutions without volume lie on hyperplanes.
+        let parts = [(below, Ordering::Less), (above, Ordering::Greater), (Some(on), Ordering::Equal)];
+        let pieces = parts.into_iter().filter_map(|(polytope, sign)| {
+            let mut signs = self.signs.clone();
+            signs.insert(plane, sign);
+            Some(Piece { polytope: polytope?, signs, booleans: self.booleans.clone() })
+        });
+        pieces.collect()
+    }
+}
+
+/// A formula as a list in which arguments come before their connective.
+struct Table {
+    rows: Vec<Row>,
+}
+
+enum Row {
+    Constant(bool),
+    Atom(u32, Relation),
+    Bool(Var),
+    Connective(Connective, Vec<usize>),
+}
+
+/// Something to branch on.
+#[derive(Clone)]
+enum Question {
+    Plane(u32),
+    Boolean(Var),
+}
+
+#[derive(Clone)]
+enum Outcome {
+    Known(bool),
+    Ask(Question),
+}
+
+impl Table {
+    fn new(formula: &Formula, plane_of: &mut impl FnMut(&Plane) -> u32) -> Table {
+        let mut rows = Vec::new();
+        formula.fold(|node, children: &[usize]| {
+            rows.push(match node.node() {
+                Node::Constant(value) => Row::Constant(*value),
+                Node::Atom(atom) => Row::Atom(plane_of(atom.plane()), atom.relation()),
+                Node::Bool(var) => Row::Bool(var.clone()),
+                Node::Connective(connective, _) => Row::Connective(*connective, children.to_vec()),
+            });
+            rows.len() - 1
+        });
+        Table { rows }
+    }
+
+    fn planes(&self) -> Vec<u32> {
+        let mut planes: Vec<u32> = self
+            .rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Atom(plane, _) => Some(*plane),
+                _ => None,
+            })
+            .collect();
+        planes.sort_unstable();
+        planes.dedup();
+        planes
+    }
+
+    /// The truth of the formula on a piece, or what to ask next.
+    fn evaluate(&self, piece: &Piece) -> Outcome {
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rows.len());
+        for row in &self.rows {
+            let outcome = match row {
+                Row::Constant(value) => Outcome::Known(*value),
+                Row::Atom(plane, relation) => match piece.signs.get(plane) {
+                    Some(sign) => Outcome::Known(relation.holds(*sign)),
+                    None => Outcome::Ask(Question::Plane(*plane)),
+                },
+                Row::Bool(var) => match piece.booleans.get(var) {
+                    Some(value) => Outcome::Known(*value),
+                    None => Outcome::Ask(Question::Boolean(var.clone())),
+                },
+                Row::Connective(connective, arguments) => {
+                    let arguments: Vec<&Outcome> = arguments.iter().map(|a| &outcomes[*a]).collect();
+                    combine(*connective, &arguments)
+                }
+            };
+            outcomes.push(outcome);
+        }
+        outcomes.pop().unwrap_or(Outcome::Known(true))
+    }
+}
+
+fn combine(connective: Connective, arguments: &[&Outcome]) -> Outcome {
+    match (connective, arguments) {
+        (Connective::Not, [Outcome::Known(value)]) => Outcome::Known(!value),
+        (Connective::Iff, [Outcome::Known(a), Outcome::Known(b)]) => Outcome::Known(a == b),
+        (Connective::Ite, [Outcome::Known(c), yes, no]) => (if *c { *yes } else { *no }).clone(),
+        (Connective::And | Connective::Or, _) => {
+            let absorbing = connective == Connective::Or;
+            if arguments.iter().any(|a| matches!(a, Outcome::Known(value) if *value == absorbing)) {
+                return Outcome::Known(absorbing);
+            }
+            first_question(arguments).unwrap_or(Outcome::Known(!absorbing))
+        }
+        _ => first_question(arguments).unwrap_or(Outcome::Known(false)),
+    }
+}
+
+fn first_question(arguments: &[&Outcome]) -> Option<Outcome> {
+    arguments.iter().find(|a| matches!(a, Outcome::Ask(_))).map(|a| (*a).clone())
+}

@@ -1,0 +1,176 @@
+//! Triangulation and volume, from incidence alone.
+//!
+//! A face is triangulated by pulling its first vertex: it is joined with the triangulations of the facets of the face
+//! that do not contain it. Facets of a face are the largest proper intersections with facets of the polytope,
+//! so no coordinates are looked at, and the triangulations of neighbouring faces fit together.
+
+use std::collections::HashMap;
+
+use super::bits::Bits;
+use super::polytope::Polytope;
+use crate::number::{Integer, Rational};
+
+/// The faces of a polytope met while pulling, each with the facets of it that avoid its first vertex.
+#[derive(Default)]
+struct Pulled {
+    facets: HashMap<Bits, Vec<Bits>>,
+}
+
+impl Pulled {
+    /// The facets of a face that do not contain its first vertex.
+    fn opposite(&mut self, face: &Bits, walls: &[Bits]) -> Vec<Bits> {
+        if let Some(known) = self.facets.get(face) {
+            return known.clone();
+        }
+        let mut proper: Vec<Bits> = Vec::new();
+        for wall in walls {
+            let met = face.intersection(wall);
+            if met.is_empty() || met.len() == face.len() || proper.iter().any(|p| met.is_subset(p)) {
+                continue;
+            }
+            proper.retain(|p| !p.is_subset(&met));
+            proper.push(met);
+        }
+        let apex = face.first();
+        proper.retain(|p| apex.is_some_and(|a| !p.contains(a)));
+        self.facets.insert(face.clone(), proper.clone());
+        proper
+    }
+}
+
+impl Polytope {
+    /// Simplices with disjoint interiors whose union is the polytope, each as `n + 1` indices of vertices.
+    ///
+    /// ```
+    /// use pal::{formula::reals, region::Region};
+    /// let [x, y] = reals(["x", "y"]);
+    /// let square = x.between(0, 1) & y.between(0, 1);
+    /// let cells = Region::new(&square.into()).unwrap().decompose().unwrap();
+    /// assert_eq!(cells[0].polytope().triangulate().len(), 2);
+    /// ```
+    pub fn triangulate(&self) -> Vec<Vec<usize>> {
+        let everything: Bits = (0..self.vertices.len()).collect();
+        let walls: Vec<Bits> = (0..self.facets.len())
+            .map(|f| (0..self.vertices.len()).filter(|v| self.incidence[*v].contains(f)).collect())
+            .collect();
+        let mut pulled = Pulled::default();
+        let mut simplices = Vec::new();
+        // Faces still to be triangulated, with the apexes already chosen on the way to them.
+        let mut stack = vec![(everything, Vec::new())];
+        while let Some((face, mut apexes)) = stack.pop() {
+            if apexes.len() + face.len() == self.flat + 1 {
+                apexes.extend(face.iter());
+                simplices.push(apexes);
+                continue;
+            }
+            apexes.extend(face.first());
+            for facet in pulled.opposite(&face, &walls).into_iter().rev() {
+                stack.push((facet, apexes.clone()));
+            }
+        }
+        simplices
+    }
+
+    /// The exact volume; 0 for a polytope of smaller dimension than its space.
+    pub fn exact_volume(&self) -> Rational {
+        let n = self.dimension();
+        if self.flat < n {
+            return Rational::ZERO;
+        }
+        let points: Vec<_> = self.vertices.iter().map(|v| self.space.exact(v)).collect();
+        let mut sum = Rational::ZERO;
+        for simplex in self.triangulate() {
+            // n! vol = |det of the homogeneous coordinates| / product of the denominators
+            let rows = simplex.iter().map(|v| {
+                let point = points[*v];
+                point.numerators.iter().chain([&point.denominator]).cloned().collect()
+            });
+            let size = determinant(rows.collect());
+            let scale = simplex.iter().fold(Integer::ONE, |product, v| product * &points[*v].denominator);
+            sum += Rational::from_parts_signed(if size < Integer::ZERO { -size } else { size }, scale);
+        }
+        sum / Rational::from(factorial(n))
+    }
+
+    /// The volume in doubles, from the vertices in doubles.
+    pub fn volume(&self) -> f64 {
+        let n = self.dimension();
+        if self.flat < n {
+            return 0.0;
+        }
+        let n_factorial = (1..=n).map(|k| k as f64).product::<f64>();
+        let simplices = self.triangulate();
+        simplices.iter().map(|s| self.simplex_determinant(s).abs()).sum::<f64>() / n_factorial
+    }
+
+    /// `n!` times the signed volume of a simplex of vertices, in doubles, by elimination with row pivoting.
+    pub(crate) fn simplex_determinant(&self, simplex: &[usize]) -> f64 {
+        let n = self.dimension();
+        let base = self.vertices[simplex[0]].coordinates();
+        let mut rows: Vec<Vec<f64>> = simplex[1..]
+            .iter()
+            .map(|v| self.vertices[*v].coordinates().iter().zip(base).map(|(x, b)| x - b).collect())
+            .collect();
+        let mut product = 1.0;
+        for k in 0..n {
+            let best = (k..n).max_by(|i, j| rows[*i][k].abs().total_cmp(&rows[*j][k].abs())).unwrap_or(k);
+            if rows[best][k] == 0.0 {
+                return 0.0;
+            }
+            if best != k {
+                rows.swap(k, best);
+                product = -product;
+            }
+            product *= rows[k][k];
+            let (done, rest) = rows.split_at_mut(k + 1);
+            for row in rest {
+                let factor = row[k] / done[k][k];
+                for (x, p) in row[k..].iter_mut().zip(&done[k][k..]) {
+                    *x -= factor * p;
+                }
+            }
+        }
+        product
+    }
+}
+
+/// `n!` as an integer.
+pub(crate) fn factorial(n: usize) -> Integer {
+    (1..=n).fold(Integer::ONE, |product, k| product * Integer::from(k))
+}
+
+/// The determinant of an integer matrix by Bareiss' fraction-free elimination.
+pub(crate) fn determinant(mut rows: Vec<Vec<Integer>>) -> Integer {
+    let n = rows.len();
+    let (mut previous, mut negative) = (Integer::ONE, false);
+    for k in 0..n {
+        let Some(found) = (k..n).find(|i| !rows[*i][k].is_zero()) else { return Integer::ZERO };
+        if found != k {
+            rows.swap(k, found);
+            negative = !negative;
+        }
+        let (done, rest) = rows.split_at_mut(k + 1);
+        let pivot_row = &done[k];
+        for row in rest {
+            let factor = std::mem::take(&mut row[k]);
+            for j in k + 1..n {
+                row[j] = (&pivot_row[k] * &row[j] - &factor * &pivot_row[j]) / &previous;
+            }
+        }
+        previous = pivot_row[k].clone();
+    }
+    if negative { -previous } else { previous }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn determinants() {
+        let m = |rows: &[[i64; 3]]| rows.iter().map(|r| r.map(Integer::from).to_vec()).collect();
+        assert_eq!(determinant(m(&[[2, 0, 1], [1, 3, 2], [1, 1, 1]])), Integer::from(0));
+        assert_eq!(determinant(m(&[[0, 2, 1], [1, 0, 3], [4, 1, 0]])), Integer::from(25));
+        assert_eq!(determinant(Vec::new()), Integer::ONE);
+    }
+}

@@ -1,0 +1,107 @@
+//! Shapes with known volumes: for tests, benchmarks, demonstrations and first steps.
+
+use crate::formula::{Constraint, Formula, Linear, Var, real};
+use crate::number::{Integer, Rational};
+
+/// The variables `x1 .. xn`.
+fn axes(n: usize) -> (Vec<Var>, Vec<Linear>) {
+    let names: Vec<String> = (1..=n).map(|j| format!("x{j}")).collect();
+    (names.iter().map(|name| Var::new(name)).collect(), names.iter().map(|name| real(name)).collect())
+}
+
+fn constraint(formula: Formula, reals: Vec<Var>) -> Constraint {
+    Constraint { formula, reals, booleans: Vec::new() }
+}
+
+/// The cube `[0, 1]^n`; volume 1.
+pub fn cube(n: usize) -> Constraint {
+    let (vars, x) = axes(n);
+    constraint(Formula::all(x.iter().map(|x| x.between(0, 1))), vars)
+}
+
+/// The simplex `x >= 0, sum x <= 1`; volume `1 / n!`.
+pub fn simplex(n: usize) -> Constraint {
+    let (vars, x) = axes(n);
+    let sum = x.iter().fold(Linear::default(), |sum, x| sum + x);
+    constraint(Formula::all(x.iter().map(|x| x.ge(0))) & sum.le(1), vars)
+}
+
+/// The cross-polytope `sum |x_j| <= 1`; volume `2^n / n!`.
+pub fn cross_polytope(n: usize) -> Constraint {
+    let (vars, x) = axes(n);
+    let facets = (0..1usize << n).map(|signs| {
+        let signed = x.iter().enumerate().map(|(j, x)| if signs >> j & 1 == 1 { -x } else { x.clone() });
+        signed.fold(Linear::default(), |sum, x| sum + x).le(1)
+    });
+    constraint(Formula::all(facets), vars)
+}
+
+/// The corners of a regular polygon with its first corner straight up, rounded to six decimals.
+pub fn regular_polygon(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
+    let micro = |x: f64| Rational::from_parts(Integer::from((x * 1e6).round() as i64), 1_000_000u32.into());
+    (0..corners)
+        .map(|k| {
+            let angle = std::f64::consts::TAU * k as f64 / corners as f64;
+            [micro(-radius * angle.sin()), micro(radius * angle.cos())]
+        })
+        .collect()
+}
+
+/// The outline of the N-pointed star in which every corner is joined to the two corners opposite to it (odd N >= 3).
+///
+/// Corners are rounded to six decimals; the notches are the exact points where the chords meet, so the two edges on one chord
+/// stay on one line. For N = 3 it is the triangle. Even or smaller N give no star and an empty list.
+pub fn star(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
+    if corners < 3 || corners % 2 == 0 {
+        return Vec::new();
+    }
+    let tips = regular_polygon(corners, radius);
+    if corners == 3 {
+        return tips;
+    }
+    let reach = (corners - 1) / 2;
+    let chord = |from: usize, to: usize| (&tips[from % corners], &tips[to % corners]);
+    let mut outline = Vec::new();
+    for k in 0..corners {
+        outline.push(tips[k].clone());
+        outline.push(meet(chord(k, k + reach), chord(k + 1, k + 1 + corners - reach)));
+    }
+    outline
+}
+
+/// Where two lines meet, each given by two points; the lines are not parallel.
+fn meet(p: (&[Rational; 2], &[Rational; 2]), q: (&[Rational; 2], &[Rational; 2])) -> [Rational; 2] {
+    let line = |(a, b): (&[Rational; 2], &[Rational; 2])| {
+        let (u, v) = (&b[1] - &a[1], &a[0] - &b[0]);
+        let w = &u * &a[0] + &v * &a[1];
+        (u, v, w)
+    };
+    let ((a, b, c), (d, e, f)) = (line(p), line(q));
+    let det = &a * &e - &b * &d;
+    [(&c * &e - &b * &f) / &det, (&a * &f - &c * &d) / &det]
+}
+
+/// Twice the signed area of an outline, by the shoelace formula; positive if it runs counterclockwise.
+pub fn twice_area(outline: &[[Rational; 2]]) -> Rational {
+    let next = outline.iter().cycle().skip(1);
+    outline.iter().zip(next).fold(Rational::ZERO, |sum, (a, b)| sum + &a[0] * &b[1] - &a[1] * &b[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::to_f64;
+
+    #[test]
+    fn the_star_has_the_area_of_elementary_geometry() {
+        // A star {N/k}, k = (N-1)/2, has 2N triangles centre-tip-notch with notch radius R cos(pi k/N) / cos(pi (k-1)/N).
+        for n in [5, 7, 11, 19] {
+            let (angle, k) = (std::f64::consts::PI / n as f64, ((n - 1) / 2) as f64);
+            let notch = 10.0 * (angle * k).cos() / (angle * (k - 1.0)).cos();
+            let area = n as f64 * 10.0 * notch * angle.sin();
+            assert!((to_f64(&twice_area(&star(n, 10.0))) / 2.0 / area - 1.0).abs() < 1e-5, "{n}");
+        }
+        assert_eq!(star(3, 10.0).len(), 3);
+        assert!(star(4, 10.0).is_empty());
+    }
+}
