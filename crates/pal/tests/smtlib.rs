@@ -212,7 +212,6 @@ fn quickly<T>(what: &str, work: impl FnOnce() -> T) -> T {
     let result = work();
     // Generous, because test machines are slow and busy; quadratic behaviour would take minutes.
     assert!(start.elapsed() < Duration::from_secs(30), "{what} took {:?}", start.elapsed());
-    eprintln!("{:?} for {what}", start.elapsed());
     result
 }
 

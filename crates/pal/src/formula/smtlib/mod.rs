@@ -14,6 +14,7 @@ mod piecewise;
 mod scope;
 mod script;
 pub(crate) mod sexpr;
+mod symbol;
 pub(crate) mod term;
 mod writer;
 

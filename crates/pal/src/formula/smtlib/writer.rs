@@ -3,12 +3,11 @@
 //! A shared part is written once when that makes the text much shorter: with `let` if one assert uses it, with `define-fun`
 //! if several do. The text then grows with the number of distinct parts, not with the size of the written-out tree.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::super::{Atom, Connective, Constraint, Formula, Node, Relation, Var};
 use super::numeral::written;
-use super::scope::{RESERVED, is_built_in};
-use super::sexpr::looks_numeric;
+use super::symbol::{Names, symbol};
 use crate::number::Rational;
 
 /// Why a constraint cannot be written as SMT-LIB.
@@ -52,66 +51,6 @@ pub fn write_smtlib(constraint: &Constraint) -> Result<String, SmtWriteError> {
     graph.write(&mut script);
     script.push_str("(check-sat)\n");
     Ok(script)
-}
-
-/// Reserved words of scripts, which are therefore not plain symbols; those of the first kind start like this.
-const COMMAND_PREFIXES: [&str; 5] = ["declare-", "define-", "get-", "set-", "check-sat"];
-const COMMANDS: [&str; 14] = [
-    "assert",
-    "exit",
-    "echo",
-    "push",
-    "pop",
-    "reset",
-    "reset-assertions",
-    "BINARY",
-    "DECIMAL",
-    "HEXADECIMAL",
-    "NUMERAL",
-    "STRING",
-    "Real",
-    "Bool",
-];
-
-/// The name as a symbol, in bars if need be.
-fn symbol(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "~!@$%^&*_-+=<>.?/".contains(c);
-    let special = RESERVED.contains(&name)
-        || COMMANDS.contains(&name)
-        || COMMAND_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    // Leading `.` and `@` are for the solver's own names.
-    let odd_start = name.is_empty() || name.starts_with(['.', '@']) || looks_numeric(name);
-    if !special && !odd_start && name.chars().all(plain) { name.to_string() } else { format!("|{name}|") }
-}
-
-struct Names {
-    reals: HashSet<Var>,
-    booleans: HashSet<Var>,
-    /// `prefix` followed by digits is nobody's name.
-    prefix: String,
-}
-
-impl Names {
-    fn of(constraint: &Constraint) -> Result<Names, SmtWriteError> {
-        let mut seen = HashSet::new();
-        for var in constraint.reals.iter().chain(&constraint.booleans) {
-            if var.name().contains(['|', '\\']) {
-                return Err(SmtWriteError::Name(var.clone()));
-            }
-            if is_built_in(var.name()) {
-                return Err(SmtWriteError::BuiltIn(var.clone()));
-            }
-            if !seen.insert(var) {
-                return Err(SmtWriteError::Twice(var.clone()));
-            }
-        }
-        let mut prefix = "part".to_string();
-        while seen.iter().any(|var| var.name().starts_with(&prefix)) {
-            prefix.push('_');
-        }
-        let set = |vars: &[Var]| vars.iter().cloned().collect();
-        Ok(Names { reals: set(&constraint.reals), booleans: set(&constraint.booleans), prefix })
-    }
 }
 
 /// A distinct part of the formula.
@@ -199,11 +138,11 @@ impl Graph {
         // A definition costs about this much itself.
         const WORTHWHILE: u64 = 30;
         let mut count = 0;
-        for k in 0..self.parts.len() {
+        for (k, length) in tree.into_iter().enumerate() {
             let level = self.parts[k].children.iter().map(|c| self.parts[*c].level).max().unwrap_or(0);
             let part = &mut self.parts[k];
             part.level = level;
-            if part.parents > 1 && tree[k] > WORTHWHILE {
+            if part.parents > 1 && length > WORTHWHILE {
                 count += 1;
                 part.name = Some(format!("{}{count}", names.prefix));
                 part.level += 1;
