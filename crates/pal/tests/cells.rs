@@ -168,3 +168,14 @@ fn random_formulas_in_four_dimensions() {
 fn random_formulas_in_five_dimensions() {
     check_dimension(5);
 }
+
+/// A plane whose coefficients are further apart than the whole range of doubles, in a box just as extreme:
+/// `2^1600 x + y <= 0` on `[0, 2^-1000] x [-2^1000, 0]` leaves out a triangle of area `2^-1000 2^600 / 2`.
+#[test]
+fn coefficients_further_apart_than_the_doubles() {
+    let [x, y] = pal::formula::reals(["x", "y"]);
+    let power = |k: usize| Rational::from(pal::number::Integer::ONE << k);
+    let square = x.between(0, Rational::ONE / power(1000)) & y.between(-power(1000), 0);
+    let region = Region::new(&(square & (x.scaled(&power(1600)) + &y).le(0)).into()).unwrap();
+    assert_eq!(region.exact_volume().unwrap(), Rational::ONE - Rational::ONE / power(401));
+}
