@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 
 pub mod formula;
+pub mod moments;
 pub mod number;
 pub mod region;
 pub mod shapes;

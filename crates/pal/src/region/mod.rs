@@ -30,6 +30,7 @@ pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub use polytope::{Polytope, Side};
 pub use space::Vertex;
 pub use status::Status;
+pub(crate) use triangulate::factorial;
 pub use unbounded::Unbounded;
 
 use crate::formula::{Atom, Bounds, Constraint, Var};
