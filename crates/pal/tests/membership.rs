@@ -192,6 +192,42 @@ fn a_batch_equals_one_by_one() {
     }
 }
 
+/// Large batches in up to three dimensions go through a grid over the bounds. Its bins end at multiples of the steps
+/// below, and atoms of a random case have their own hyperplanes there: points on these ends and one ulp beside them,
+/// on the bounds and beyond them.
+#[test]
+fn a_large_batch_equals_one_by_one() {
+    const ROWS: usize = 20_000;
+    let (mut inside, mut all) = (0, 0);
+    for seed in 0..36 {
+        let n = 1 + seed as usize % 3;
+        let steps = [4.0 / 2048.0, 4.0 / 96.0, 4.0 / 20.0][n - 1];
+        let mut cases = (0..).map(|k| random_case(450_000 + 100 * seed + k, n, 10).constraint);
+        let members = cases.find(|c| c.booleans.is_empty()).unwrap().membership().unwrap();
+        let mut dice = Dice::new(seed);
+        let mut coordinate = || -> f64 {
+            let at = match dice.int(0, 3) {
+                0 => 4.4 * dice.unit() - 2.2,
+                1 => dice.int(-9, 9) as f64 / 4.0,
+                2 => [-2.0, 2.0][dice.int(0, 1) as usize],
+                _ => -2.0 + dice.int(-2, 2050) as f64 * steps,
+            };
+            beside(at)[dice.int(0, 2) as usize]
+        };
+        let mut points: Vec<f64> = (0..ROWS * n).map(|_| coordinate()).collect();
+        for (k, extreme) in EXTREME.iter().chain(&[f64::NAN, f64::INFINITY, f64::NEG_INFINITY]).enumerate() {
+            points[7 * k] = *extreme;
+        }
+        let single: Vec<bool> = points.chunks_exact(n).map(|point| members.contains(point)).collect();
+        let batch = members.contains_batch(&points);
+        let differs = (0..ROWS).find(|k| batch[*k] != single[*k]);
+        assert_eq!(differs.map(|k| &points[k * n..(k + 1) * n]), None, "seed {seed}");
+        inside += single.iter().filter(|m| **m).count();
+        all += ROWS;
+    }
+    assert!((all / 20..all).contains(&inside), "{inside} of {all} points are members");
+}
+
 #[test]
 fn formulas_with_shared_parts_compile_to_the_same_truth() {
     // A chain of iffs and ites over the same few atoms: many paths, few nodes. Each ite that mentions the chain twice
