@@ -4,6 +4,7 @@ mod common;
 
 use common::algebra::{absolute, determinant, differences, dot, factorial, lasserre, rank};
 use common::{Case, Dice, Frame, REACH, assignments, holds, on_some_plane, random_case, ratio};
+use pal::formula::{Formula, Linear};
 use pal::number::{Rational, from_f64, to_f64};
 use pal::region::{Cell, Enumeration, Polytope, Region};
 
@@ -167,6 +168,32 @@ fn random_formulas_in_four_dimensions() {
 #[test]
 fn random_formulas_in_five_dimensions() {
     check_dimension(5);
+}
+
+/// A cone over a polygon times a square, from five dimensions on the simplest shape in which two vertices share `n - 1`
+/// facets and yet span no edge: the diagonals of `apex x square`. Cuts must tell these from edges.
+#[test]
+fn faces_on_more_facets_than_their_codimension() {
+    for n in 5..=6 {
+        let (reals, x) = common::variables(n);
+        let pyramid = Formula::all(x[..2].iter().map(|side| side.between(&x[2] - 1, 1 - &x[2]))) & x[2].ge(0);
+        let product = pyramid & Formula::all(x[3..].iter().map(|side| side.between(0, 1)));
+        for seed in 0..12 {
+            let mut dice = Dice::new(seed);
+            // Through the diagonal, through the apex, or anywhere; always between opposite corners of the square.
+            let tilt = x[..3].iter().fold(Linear::default(), |sum, x| sum + dice.int(-2, 2) * x);
+            let cut = (&x[3] + &x[4]).le(tilt + ratio(dice.int(1, 7), 4));
+            let mut sum = Rational::ZERO;
+            for h in [cut.clone(), !cut] {
+                let region = common::region(&(product.clone() & h), &reals);
+                for cell in region.decompose().unwrap() {
+                    check_shape(&cell, &format!("n = {n}, seed {seed}"));
+                    sum += cell.exact_volume();
+                }
+            }
+            assert_eq!(sum, ratio(4, 3), "n = {n}, seed {seed}");
+        }
+    }
 }
 
 /// A plane whose coefficients are further apart than the whole range of doubles, in a box just as extreme:

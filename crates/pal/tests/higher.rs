@@ -26,7 +26,7 @@ fn simplex(vertices: &[Vec<Rational>], x: &[Linear]) -> Formula {
         let cofactor = |column: usize| {
             let minor = rows.iter().map(|r| (0..=n).filter(|j| *j != column).map(|j| r[j].clone()).collect());
             let size = determinant(minor.collect());
-            if column % 2 == 0 { size } else { -size }
+            if column.is_multiple_of(2) { size } else { -size }
         };
         let normal: Vec<Rational> = (1..=n).map(cofactor).collect();
         let form = |p: &[Rational]| p.iter().zip(&normal).fold(cofactor(0), |sum, (p, a)| sum + p * a);

@@ -16,11 +16,11 @@ fn eliminate(mut rows: Vec<Vec<Rational>>) -> (usize, Rational) {
             product = -product;
         }
         product *= &rows[rank][column];
-        for i in rank + 1..rows.len() {
-            let factor = &rows[i][column] / &rows[rank][column];
-            for k in column..columns {
-                let change = &factor * &rows[rank][k];
-                rows[i][k] -= change;
+        let (done, rest) = rows.split_at_mut(rank + 1);
+        for row in rest {
+            let factor = &row[column] / &done[rank][column];
+            for (entry, pivot) in row.iter_mut().zip(&done[rank]) {
+                *entry -= &factor * pivot;
             }
         }
         rank += 1;
