@@ -3,3 +3,4 @@
 
 pub mod formula;
 pub mod number;
+pub mod polynomial;
