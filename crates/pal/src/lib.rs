@@ -4,5 +4,6 @@
 pub mod formula;
 pub mod moments;
 pub mod number;
+pub mod polynomial;
 pub mod region;
 pub mod shapes;

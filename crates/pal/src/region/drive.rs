@@ -99,17 +99,14 @@ impl Region {
         let mut cells = Vec::new();
         let mut stack: Vec<Node<()>> = self.root(()).into_iter().collect();
         while let Some(node) = stack.pop() {
-            let stop = if budget.cells.is_some_and(|limit| cells.len() >= limit) {
-                Some(StopReason::CellLimit)
-            } else if budget.time.is_some_and(|limit| start.elapsed() >= limit) {
-                Some(StopReason::TimeLimit)
-            } else {
-                None
-            };
-            if let Some(stop) = stop {
-                return Ok(Decomposition { cells, stop });
+            if budget.time.is_some_and(|limit| start.elapsed() >= limit) {
+                return Ok(Decomposition { cells, stop: StopReason::TimeLimit });
             }
             match self.step(node) {
+                // Only one more cell shows that the limit cuts anything off.
+                Step::Cell(_, ()) if budget.cells.is_some_and(|limit| cells.len() >= limit) => {
+                    return Ok(Decomposition { cells, stop: StopReason::CellLimit });
+                }
                 Step::Cell(cell, ()) => cells.push(cell),
                 Step::Split(children) => stack.extend(children.into_iter().rev()),
                 Step::Unbounded(ray) => return Err(ray),

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::{Atom, Bounds, Formula, Relation, Var};
-use crate::number::{self, Integer, Rational, scaled_to_f64};
+use crate::number::{self, Integer, Rational, scaled_coefficient, scaled_to_f64};
 use emit::Emitter;
 use grid::Grid;
 
@@ -130,7 +130,7 @@ impl Membership {
         let mut exact_normal = Vec::new();
         for (var, a) in plane.normal() {
             let at = *reals_at.get(var).ok_or_else(|| MembershipError::UnknownVariable(var.clone()))?;
-            self.normals[start + at] = scaled_to_f64(a, shift);
+            self.normals[start + at] = scaled_coefficient(a, shift);
             exact_normal.push((at, a.clone()));
         }
         Ok(CompiledAtom {
