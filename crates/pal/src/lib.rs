@@ -7,3 +7,4 @@ pub mod number;
 pub mod polynomial;
 pub mod region;
 pub mod shapes;
+pub mod wmi;

@@ -1,7 +1,11 @@
-//! Moments.
+//! Integrals of polynomials over polytopes and regions.
+
 mod exact;
 mod exponents;
 mod frame;
+mod integrand;
 mod simplex;
+
 pub use exponents::{Exponents, ExponentsError};
 pub use frame::Frame;
+pub use integrand::{Estimate, Integrand, IntegrandError};

@@ -1,0 +1,17 @@
+//! Weighted model integration: integrals of piecewise polynomial weights over constraints with Boolean variables.
+//!
+//! ```text
+//! value  =  sum over assignments of the Booleans of  integral over { x : support }  of  weight dx
+//! ```
+//!
+//! The search of [`crate::region`] carries the weight along. Once the support holds on a cell, the cell is split further only by
+//! conditions of the weight that still matter there; a weight that is zero ends it.
+
+mod nested;
+mod problem;
+mod solve;
+mod term;
+mod weight;
+
+pub use problem::{Problem, ProblemError};
+pub use solve::{Answer, Arithmetic, Solution, WmiError};

@@ -1,0 +1,80 @@
+//! The nested prefix notation of pywmi and wmi-pa, rewritten as SMT-LIB terms.
+//!
+//! `(& (<= (const real 0.5) (var real x)) (~ (var bool a)))` is `(and (<= 0.5 x) (not a))`.
+
+use crate::formula::SmtError;
+use crate::formula::smtlib::sexpr::{Sexpr, Tree};
+
+/// Rewrites a term.
+pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
+    let tree = Tree::parse(text)?;
+    let root = tree.single("a term")?;
+    let mut out = String::with_capacity(text.len());
+    // What is still to be written, last first.
+    let mut stack = vec![Piece::Term(root)];
+    while let Some(piece) = stack.pop() {
+        match piece {
+            Piece::Text(text) => out.push_str(text),
+            Piece::Term(term) => write(term, &mut out, &mut stack)?,
+        }
+    }
+    Ok(out)
+}
+
+enum Piece<'t> {
+    Text(&'static str),
+    Term(Sexpr<'t>),
+}
+
+fn write<'t>(term: Sexpr<'t>, out: &mut String, stack: &mut Vec<Piece<'t>>) -> Result<(), SmtError> {
+    let Some(items) = term.list() else {
+        out.push_str(term.text());
+        return Ok(());
+    };
+    let Some((head, arguments)) = items.split_first() else { return Err(term.error("an empty term")) };
+    let operator = match head.text() {
+        "const" => return constant(term, arguments, out),
+        "var" => match arguments {
+            [_, name] => {
+                quote(name.symbol().unwrap_or_else(|| name.text()), out);
+                return Ok(());
+            }
+            _ => return Err(term.error("write (var TYPE NAME)")),
+        },
+        "&" => "and",
+        "|" => "or",
+        "~" | "!" => "not",
+        "->" => "=>",
+        "<->" => "=",
+        "^" => "pow",
+        same @ ("<" | "<=" | ">" | ">=" | "=" | "+" | "-" | "*" | "ite" | "pow" | "and" | "or" | "not") => same,
+        other => return Err(head.error(format!("unknown operator `{other}`"))),
+    };
+    out.push('(');
+    out.push_str(operator);
+    stack.push(Piece::Text(")"));
+    for argument in arguments.iter().rev() {
+        stack.push(Piece::Term(*argument));
+        stack.push(Piece::Text(" "));
+    }
+    Ok(())
+}
+
+fn constant(term: Sexpr<'_>, arguments: &[Sexpr<'_>], out: &mut String) -> Result<(), SmtError> {
+    let [kind, value] = arguments else { return Err(term.error("write (const TYPE VALUE)")) };
+    match kind.text() {
+        "bool" => out.push_str(&value.text().to_lowercase()),
+        _ => {
+            let exact = crate::number::parse_rational(value.text()).map_err(|e| value.error(e.to_string()))?;
+            out.push_str(&format!("(/ {} {})", exact.numerator(), exact.denominator()));
+        }
+    }
+    Ok(())
+}
+
+/// Writes a name, quoted where it is not a plain symbol.
+fn quote(name: &str, out: &mut String) {
+    out.push('|');
+    out.push_str(name);
+    out.push('|');
+}

@@ -1,0 +1,227 @@
+//! Problems as they are written in files: JSON lines, and the density files of pywmi and wmi-pa.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::nested;
+use super::term;
+use super::weight::SymbolicWeight;
+use crate::formula::smtlib::Scope;
+use crate::formula::smtlib::sexpr::Tree;
+use crate::formula::{Constraint, Formula, SmtError, Var, parse_smtlib_term};
+use crate::number::{NumberError, Rational, parse_rational};
+
+/// A weighted-model-integration problem.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    /// Its name, or empty.
+    pub name: String,
+    /// The support, with the bounds of the domain, over all variables of the domain.
+    pub support: Constraint,
+    pub(super) weight: Arc<SymbolicWeight>,
+    /// Formulas whose weighted volumes within the support are asked for.
+    pub queries: Vec<Formula>,
+}
+
+/// Why a problem cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ProblemError {
+    /// The line is not JSON of the right shape.
+    #[error("not a problem in JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A bound of the domain is not a number.
+    #[error("the bounds of `{variable}`: {error}")]
+    Bound {
+        /// which variable
+        variable: String,
+        /// what is wrong
+        error: NumberError,
+    },
+    /// A variable has a type other than real and bool.
+    #[error("variable `{variable}` has type `{kind}`; real and bool are possible")]
+    Type {
+        /// which variable
+        variable: String,
+        /// its type
+        kind: String,
+    },
+    /// A name is declared twice.
+    #[error("variable `{0}` is declared twice")]
+    Duplicate(String),
+    /// A term cannot be read.
+    #[error("{field}: {error}")]
+    Term {
+        /// support, weight or query
+        field: String,
+        /// what is wrong, and where in the term
+        error: SmtError,
+    },
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(default)]
+    name: String,
+    #[serde(borrow)]
+    domain: Domain<'a>,
+    support: String,
+    weight: String,
+    #[serde(default)]
+    queries: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Domain<'a> {
+    #[serde(borrow)]
+    reals: BTreeMap<String, (Option<Bound<'a>>, Option<Bound<'a>>)>,
+    #[serde(default)]
+    booleans: Vec<String>,
+}
+
+/// A bound as text: a JSON string or number, kept digit by digit.
+#[derive(Deserialize)]
+struct Bound<'a>(#[serde(borrow)] &'a RawValue);
+
+impl Bound<'_> {
+    fn value(&self, variable: &str) -> Result<Rational, ProblemError> {
+        parse_rational(self.0.get().trim_matches('"'))
+            .map_err(|error| ProblemError::Bound { variable: variable.to_string(), error })
+    }
+}
+
+/// A density file: nested prefix terms, and a domain in one of two shapes.
+#[derive(Deserialize)]
+struct Density {
+    domain: DensityDomain,
+    formula: String,
+    weights: String,
+    #[serde(default)]
+    queries: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum DensityDomain {
+    List(Vec<(String, String, Option<(Option<f64>, Option<f64>)>)>),
+    Tables {
+        variables: Vec<String>,
+        var_types: BTreeMap<String, String>,
+        var_domains: BTreeMap<String, (Option<f64>, Option<f64>)>,
+    },
+}
+
+impl Problem {
+    /// Reads one problem: a line of the JSON-lines format, or a whole density file.
+    ///
+    /// ```
+    /// use pal::wmi::{Arithmetic, Problem};
+    /// let problem = Problem::parse(r#"{"name": "half", "domain": {"reals": {"x": ["0", "1"]}, "booleans": ["a"]},
+    ///     "support": "(or a (<= x 0.5))", "weight": "(ite a x (* 2 x))", "queries": ["a"]}"#).unwrap();
+    /// let solution = problem.solve(Arithmetic::Exact).unwrap();
+    /// assert_eq!(solution.total.exact.unwrap().to_string(), "3/4");
+    /// assert_eq!(solution.queries[0].value, 0.5);
+    /// ```
+    pub fn parse(json: &str) -> Result<Problem, ProblemError> {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(json)?;
+        if fields.contains_key("formula") && fields.contains_key("weights") {
+            return Problem::from_density(serde_json::from_str(json)?);
+        }
+        let line: Line = serde_json::from_str(json)?;
+        let mut bounds = Vec::new();
+        for (name, (low, high)) in &line.domain.reals {
+            let end = |bound: &Option<Bound>| bound.as_ref().map(|b| b.value(name)).transpose();
+            bounds.push((name.clone(), end(low)?, end(high)?));
+        }
+        let terms = Terms { support: line.support, weight: line.weight, queries: line.queries };
+        Problem::build(line.name, bounds, line.domain.booleans, terms)
+    }
+
+    fn from_density(density: Density) -> Result<Problem, ProblemError> {
+        let (mut bounds, mut booleans) = (Vec::new(), Vec::new());
+        let mut declare = |name: String, kind: &str, ends: (Option<f64>, Option<f64>)| match kind {
+            "bool" => {
+                booleans.push(name);
+                Ok(())
+            }
+            "real" => {
+                // Infinite bounds are no bounds.
+                let end = |bound: Option<f64>| bound.filter(|b| b.is_finite()).map(|b| parse_rational(&b.to_string()));
+                let (low, high) = (end(ends.0).transpose(), end(ends.1).transpose());
+                let wrap = |error| ProblemError::Bound { variable: name.clone(), error };
+                let (low, high) =
+                    (low.map_err(wrap)?, high.map_err(|error| ProblemError::Bound { variable: name.clone(), error })?);
+                bounds.push((name, low, high));
+                Ok(())
+            }
+            other => Err(ProblemError::Type { variable: name, kind: other.to_string() }),
+        };
+        match density.domain {
+            DensityDomain::List(list) => {
+                for (name, kind, ends) in list {
+                    declare(name, &kind, ends.unwrap_or((None, None)))?;
+                }
+            }
+            DensityDomain::Tables { variables, var_types, var_domains } => {
+                for name in variables {
+                    let kind = var_types.get(&name).cloned().unwrap_or_default();
+                    let ends = var_domains.get(&name).copied().unwrap_or((None, None));
+                    declare(name, &kind, ends)?;
+                }
+            }
+        }
+        let translate = |field: &str, text: &str| {
+            nested::to_smtlib(text).map_err(|error| ProblemError::Term { field: field.to_string(), error })
+        };
+        let terms = Terms {
+            support: translate("formula", &density.formula)?,
+            weight: translate("weights", &density.weights)?,
+            queries: density.queries.iter().map(|q| translate("query", q)).collect::<Result<_, _>>()?,
+        };
+        Problem::build(String::new(), bounds, booleans, terms)
+    }
+
+    fn build(
+        name: String,
+        bounds: Vec<(String, Option<Rational>, Option<Rational>)>,
+        booleans: Vec<String>,
+        terms: Terms,
+    ) -> Result<Problem, ProblemError> {
+        let mut scope = Constraint::new(Formula::yes());
+        scope.reals = bounds.iter().map(|(name, ..)| Var::new(name)).collect();
+        scope.booleans = booleans.iter().map(|name| Var::new(name)).collect();
+        let mut names: Vec<&Var> = scope.reals.iter().chain(&scope.booleans).collect();
+        names.sort();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(ProblemError::Duplicate(pair[0].name().to_string()));
+        }
+        let formula = |field: &str, text: &str| {
+            parse_smtlib_term(text, &scope).map_err(|error| ProblemError::Term { field: field.to_string(), error })
+        };
+        let mut parts = vec![formula("support", &terms.support)?];
+        for (name, low, high) in &bounds {
+            let x = crate::formula::real(name);
+            parts.extend(low.iter().map(|low| x.ge(low.clone())));
+            parts.extend(high.iter().map(|high| x.le(high.clone())));
+        }
+        let queries = terms.queries.iter().enumerate().map(|(k, q)| formula(&format!("query {}", k + 1), q));
+        let queries = queries.collect::<Result<_, _>>()?;
+        let wrap = |error| ProblemError::Term { field: "weight".to_string(), error };
+        let tree = Tree::parse(&terms.weight).map_err(wrap)?;
+        let root = tree.single("a term of sort Real").map_err(wrap)?;
+        let mut names =
+            Scope::of_constraint(&scope).map_err(|message| wrap(SmtError { line: 1, column: 1, message }))?;
+        let weight = term::weight(root, &scope, &mut names).map_err(wrap)?;
+        let support = Constraint { formula: Formula::all(parts), ..scope.clone() };
+        Ok(Problem { name, support, weight, queries })
+    }
+}
+
+/// The terms of a problem as text.
+struct Terms {
+    support: String,
+    weight: String,
+    queries: Vec<String>,
+}

@@ -1,0 +1,256 @@
+//! Weights: polynomials with cases.
+//!
+//! A weight is built from polynomials by sums, products, powers and `ite`. While the search narrows a cell down, conditions
+//! become known and branches disappear; sums and products of polynomials are carried out as soon as both sides are
+//! known. A weight that is zero ends the search on its cell.
+
+use std::sync::Arc;
+
+use crate::formula::Formula;
+use crate::polynomial::{Polynomial, PolynomialError};
+use crate::region::{Literal, Load, Residue, Skeleton};
+
+/// Weights nested deeper than this are refused.
+pub(super) const MAX_DEPTH: usize = 2_000;
+
+/// A weight whose conditions are `C`: formulas as read, skeletons during the search.
+#[derive(Debug)]
+pub(crate) enum Weight<C> {
+    Polynomial(Polynomial),
+    Sum(Vec<Arc<Weight<C>>>),
+    Product(Vec<Arc<Weight<C>>>),
+    Power(Arc<Weight<C>>, u32),
+    Ite(C, Arc<Weight<C>>, Arc<Weight<C>>),
+    /// A product that would be too large. It absorbs everything around it.
+    Failed(PolynomialError),
+}
+
+/// A weight as it is read.
+pub(crate) type SymbolicWeight = Weight<Formula>;
+
+impl<C> Weight<C> {
+    pub fn constant(polynomial: Polynomial) -> Arc<Self> {
+        Arc::new(Weight::Polynomial(polynomial))
+    }
+
+    fn is_zero(&self) -> bool {
+        matches!(self, Weight::Polynomial(p) if p.is_zero())
+    }
+
+    /// The sum, with the polynomials among the parts added up.
+    pub fn sum(parts: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
+        let mut known = Polynomial::zero();
+        let mut open: Vec<Arc<Self>> = Vec::new();
+        for part in parts {
+            match &*part {
+                Weight::Polynomial(p) => known += p,
+                Weight::Failed(_) => return part,
+                Weight::Sum(inner) => {
+                    for part in inner {
+                        match &**part {
+                            Weight::Polynomial(p) => known += p,
+                            _ => open.push(part.clone()),
+                        }
+                    }
+                }
+                _ => open.push(part),
+            }
+        }
+        if open.is_empty() {
+            return Weight::constant(known);
+        }
+        if !known.is_zero() {
+            open.push(Weight::constant(known));
+        }
+        match open.len() {
+            1 => open.swap_remove(0),
+            _ => Arc::new(Weight::Sum(open)),
+        }
+    }
+
+    /// The product, with the polynomials among the parts multiplied.
+    pub fn product(parts: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
+        let mut known = Polynomial::one();
+        let mut open: Vec<Arc<Self>> = Vec::new();
+        for part in parts {
+            let factors = match &*part {
+                Weight::Product(inner) => inner.clone(),
+                _ => vec![part],
+            };
+            for factor in factors {
+                match &*factor {
+                    Weight::Polynomial(p) if p.is_zero() => return factor,
+                    Weight::Polynomial(p) => match known.mul(p) {
+                        Ok(product) => known = product,
+                        Err(error) => return Arc::new(Weight::Failed(error)),
+                    },
+                    Weight::Failed(_) => return factor,
+                    _ => open.push(factor),
+                }
+            }
+        }
+        if open.is_empty() {
+            return Weight::constant(known);
+        }
+        if known != Polynomial::one() {
+            open.push(Weight::constant(known));
+        }
+        match open.len() {
+            1 => open.swap_remove(0),
+            _ => Arc::new(Weight::Product(open)),
+        }
+    }
+
+    /// A power with a natural exponent.
+    pub fn power(base: Arc<Self>, exponent: u32) -> Arc<Self> {
+        match (&*base, exponent) {
+            (_, 0) => Weight::constant(Polynomial::one()),
+            (_, 1) => base,
+            (Weight::Polynomial(p), k) => match p.pow(k) {
+                Ok(power) => Weight::constant(power),
+                Err(error) => Arc::new(Weight::Failed(error)),
+            },
+            (Weight::Failed(_), _) => base,
+            _ => Arc::new(Weight::Power(base, exponent)),
+        }
+    }
+
+    /// Two cases; one if they are the same polynomial.
+    pub fn ite(condition: C, yes: Arc<Self>, no: Arc<Self>) -> Arc<Self> {
+        match (&*yes, &*no) {
+            (Weight::Polynomial(p), Weight::Polynomial(q)) if p == q => yes,
+            _ => Arc::new(Weight::Ite(condition, yes, no)),
+        }
+    }
+
+    pub fn depth(&self) -> usize {
+        // Every level was built from finished ones, so an explicit stack of (weight, depth) visits all.
+        let (mut deepest, mut stack) = (0, vec![(self, 1)]);
+        while let Some((weight, depth)) = stack.pop() {
+            deepest = deepest.max(depth);
+            match weight {
+                Weight::Sum(parts) | Weight::Product(parts) => stack.extend(parts.iter().map(|p| (&**p, depth + 1))),
+                Weight::Power(base, _) => stack.push((base, depth + 1)),
+                Weight::Ite(_, yes, no) => stack.extend([(&**yes, depth + 1), (&**no, depth + 1)]),
+                Weight::Polynomial(_) | Weight::Failed(_) => {}
+            }
+        }
+        deepest
+    }
+}
+
+impl SymbolicWeight {
+    /// All conditions, in a fixed order.
+    pub fn conditions(&self) -> Vec<Formula> {
+        let (mut conditions, mut stack) = (Vec::new(), vec![self]);
+        while let Some(weight) = stack.pop() {
+            match weight {
+                Weight::Sum(parts) | Weight::Product(parts) => stack.extend(parts.iter().map(|p| &**p)),
+                Weight::Power(base, _) => stack.push(base),
+                Weight::Ite(condition, yes, no) => {
+                    conditions.push(condition.clone());
+                    stack.extend([&**yes, &**no]);
+                }
+                Weight::Polynomial(_) | Weight::Failed(_) => {}
+            }
+        }
+        conditions
+    }
+
+    /// The weight with its conditions, taken in the order of [`Weight::conditions`], replaced by compiled ones.
+    pub fn compile(&self, compiled: &mut impl Iterator<Item = Residue>) -> Arc<Weight<Arc<Skeleton>>> {
+        // The order of `conditions` is a pre-order that takes later siblings first.
+        match self {
+            Weight::Polynomial(p) => Weight::constant(p.clone()),
+            Weight::Failed(error) => Arc::new(Weight::Failed(error.clone())),
+            Weight::Sum(parts) | Weight::Product(parts) => {
+                let mut done: Vec<_> = parts.iter().rev().map(|part| part.compile(compiled)).collect();
+                done.reverse();
+                if matches!(self, Weight::Sum(_)) { Weight::sum(done) } else { Weight::product(done) }
+            }
+            Weight::Power(base, exponent) => Weight::power(base.compile(compiled), *exponent),
+            Weight::Ite(_, yes, no) => {
+                let condition = compiled.next();
+                let no = no.compile(compiled);
+                let yes = yes.compile(compiled);
+                match condition {
+                    Some(Residue::Decided(false)) | None => no,
+                    Some(Residue::Decided(true)) => yes,
+                    Some(Residue::Open(skeleton)) => Weight::ite(Arc::new(skeleton), yes, no),
+                }
+            }
+        }
+    }
+}
+
+/// A weight during the search.
+pub(crate) type CompiledWeight = Arc<Weight<Arc<Skeleton>>>;
+
+fn simplify(weight: &CompiledWeight, decide: &dyn Fn(Literal) -> Option<bool>) -> CompiledWeight {
+    match &**weight {
+        Weight::Polynomial(_) | Weight::Failed(_) => weight.clone(),
+        Weight::Sum(parts) => Weight::sum(parts.iter().map(|part| simplify(part, decide))),
+        Weight::Product(parts) => {
+            // Zero factors first: the others need not be looked at.
+            let simple: Vec<_> = parts.iter().map(|part| simplify(part, decide)).collect();
+            match simple.iter().find(|part| part.is_zero()) {
+                Some(zero) => zero.clone(),
+                None => Weight::product(simple),
+            }
+        }
+        Weight::Power(base, exponent) => Weight::power(simplify(base, decide), *exponent),
+        Weight::Ite(condition, yes, no) => match condition.simplify(decide) {
+            Residue::Decided(true) => simplify(yes, decide),
+            Residue::Decided(false) => simplify(no, decide),
+            Residue::Open(rest) => Weight::ite(Arc::new(rest), simplify(yes, decide), simplify(no, decide)),
+        },
+    }
+}
+
+impl Load for CompiledWeight {
+    fn planes(&self) -> Vec<u32> {
+        let (mut planes, mut stack) = (Vec::new(), vec![&**self]);
+        while let Some(weight) = stack.pop() {
+            match weight {
+                Weight::Sum(parts) | Weight::Product(parts) => stack.extend(parts.iter().map(|p| &**p)),
+                Weight::Power(base, _) => stack.push(base),
+                Weight::Ite(condition, yes, no) => {
+                    planes.extend_from_slice(&condition.planes);
+                    stack.extend([&**yes, &**no]);
+                }
+                Weight::Polynomial(_) | Weight::Failed(_) => {}
+            }
+        }
+        planes.sort_unstable();
+        planes.dedup();
+        planes
+    }
+
+    fn assume(&mut self, decide: &dyn Fn(Literal) -> Option<bool>) -> bool {
+        if !matches!(**self, Weight::Polynomial(_)) {
+            *self = simplify(self, decide);
+        }
+        !self.is_zero()
+    }
+
+    fn choose(&self) -> Option<Literal> {
+        let mut weight = &**self;
+        loop {
+            weight = match weight {
+                Weight::Polynomial(_) | Weight::Failed(_) => return None,
+                // Known polynomials come last in sums and products.
+                Weight::Sum(parts) | Weight::Product(parts) => parts.first()?,
+                Weight::Power(base, _) => base,
+                Weight::Ite(condition, ..) => return condition.choose(),
+            };
+        }
+    }
+
+    /// The integral of a sum is the sum of the integrals, and cases of one summand need not be combined with cases of another.
+    fn fork(&self) -> Vec<Self> {
+        match &**self {
+            Weight::Sum(parts) => parts.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
