@@ -1,0 +1,173 @@
+//! `pal cells`: the disjoint convex cells of a region, one after the other.
+//!
+//! The search runs on a thread of its own and hands cells over through a short queue. Memory stays small however many cells
+//! there are, a slow reader slows the search down, and limits and Ctrl-C are obeyed even while no cell is found.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use pal::number::{show, to_f64};
+use pal::region::{Cell, Region, RegionError};
+
+use super::cell_text::{Simplex, Style, Summary};
+use crate::input::Input;
+use crate::numbers::Sum;
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+/// List the disjoint convex cells of a region
+///
+/// Cells are printed as they are found. With --json every line is one object whose `type` is `cell`, `simplex` or, last,
+/// `summary`. Ctrl-C stops with what there is and a summary.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal cells region.smt2\n  \
+    pal cells map.geojson --knots 14 --triangulate --json > cells.jsonl\n  \
+    pal cells large.smt2 --limit 1000 --time-limit 10\n\n\
+    Exit codes: 0 done, 1 stopped by a limit or Ctrl-C with what there was, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// Split the bounding box by K equally spaced knots per axis, ends included
+    #[arg(long, value_name = "K")]
+    knots: Option<usize>,
+    /// Cut every cell into simplices
+    #[arg(long)]
+    triangulate: bool,
+    /// Give vertices as fractions too
+    #[arg(long)]
+    exact: bool,
+    /// Stop after N cells
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZeroUsize>,
+    /// Stop after S seconds
+    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+}
+
+/// A number of seconds from text.
+fn parse_seconds(text: &str) -> Result<Duration> {
+    let seconds: f64 = text.parse().map_err(|_| anyhow!("not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| anyhow!("give a number of seconds of at least 0, such as 2.5"))
+}
+
+/// Cells waiting to be printed.
+const QUEUE: usize = 256;
+/// How long Ctrl-C may go unnoticed.
+const GLANCE: Duration = Duration::from_millis(50);
+
+type Found = Result<Cell, RegionError>;
+
+/// The next thing that happens.
+enum Event {
+    Cell(Box<Cell>),
+    Stop(&'static str),
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let start = Instant::now();
+    let region = args.input.region()?;
+    let variables = region.constraint().clone();
+    let cells = search(region, args.knots);
+    let interrupted: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    ctrlc::set_handler(|| {
+        // The second Ctrl-C means now.
+        if interrupted.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
+    let progress = Progress::new("searching", !global.quiet && !watched);
+
+    let mut out = output::stdout();
+    let style = Style { json: global.json, exact: args.exact, constraint: &variables };
+    let (mut count, mut simplices, mut sum) = (0, 0, Sum::default());
+    let stop = loop {
+        // Beyond what the clock can tell there is no limit.
+        let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
+        let cell = match next(&cells, &mut out, deadline, interrupted)? {
+            Event::Stop(reason) => break reason,
+            Event::Cell(_) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
+            Event::Cell(cell) => cell,
+        };
+        let volume = cell.exact_volume();
+        style.cell(&mut out, count, &cell, &volume)?;
+        if args.triangulate {
+            for corners in cell.polytope().triangulate() {
+                style.simplex(&mut out, &Simplex { index: simplices, cell: count, corners: &corners }, &cell)?;
+                simplices += 1;
+            }
+        }
+        sum.add(volume);
+        count += 1;
+        progress.cell();
+    };
+    drop(progress);
+    let total = sum.total();
+    let summary = Summary {
+        kind: "summary",
+        cells: count,
+        simplices: args.triangulate.then_some(simplices),
+        volume: to_f64(&total),
+        volume_exact: show(&total),
+        stop,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    style.summary(&mut out, &summary, &total)?;
+    out.flush()?;
+    Ok(if stop == "complete" { Outcome::Done } else { Outcome::Stopped })
+}
+
+/// Starts the search. The thread ends when it is done or nobody receives any more; at the latest with the process.
+fn search(region: Region, knots: Option<usize>) -> Receiver<Found> {
+    let (sender, receiver) = mpsc::sync_channel(QUEUE);
+    thread::spawn(move || {
+        let region = match knots.map(|count| region.with_uniform_knots(count)).unwrap_or(Ok(region)) {
+            Ok(region) => region,
+            Err(error) => return drop(sender.send(Err(error))),
+        };
+        for cell in region.cells() {
+            if sender.send(cell.map_err(RegionError::from)).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// Waits for a cell, the end, the deadline or Ctrl-C. What was printed is handed on before waiting.
+fn next(
+    cells: &Receiver<Found>,
+    out: &mut impl Write,
+    deadline: Option<Instant>,
+    interrupted: &AtomicBool,
+) -> Result<Event> {
+    loop {
+        if interrupted.load(Ordering::SeqCst) {
+            return Ok(Event::Stop("interrupted"));
+        }
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            return Ok(Event::Stop("time-limit"));
+        }
+        let found = match cells.try_recv() {
+            Ok(found) => Ok(found),
+            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {
+                out.flush()?;
+                cells.recv_timeout(deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline - now)))
+            }
+        };
+        match found {
+            Ok(cell) => return Ok(Event::Cell(Box::new(cell?))),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Event::Stop("complete")),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
