@@ -34,7 +34,7 @@ pub use constraint::Constraint;
 pub use geojson::{GeoJsonError, GeoJsonOptions, Meaning, parse_geojson};
 pub use linear::{Linear, Var, real, reals};
 pub use membership::{Membership, MembershipError};
-pub use polygon::{Polygon, PolygonError, Ring};
+pub use polygon::{Edge, Polygon, PolygonError, Ring};
 pub use smtlib::{SmtError, parse_smtlib, parse_smtlib_term, write_smtlib};
 pub use transform::Substitution;
 
