@@ -60,19 +60,18 @@ struct Report<'a> {
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
-    Kind::of(&args.output)?;
+    let kind = Kind::of(&args.output)?;
     let region = args.input.region()?;
-    let draw = || -> Result<usize> {
-        let scene = Scene {
-            title: args.title.clone(),
-            y_down: args.y_down,
-            show_cells: !args.no_cells,
-            ..scene(&region, args.knots, args.triangulate, &Progress::new("drawing", !global.quiet))?
-        };
-        file::write(&scene, &args.output, args.width)?;
-        Ok(scene.pieces.len())
+    let draw = || -> Result<(usize, Vec<u8>)> {
+        let progress = Progress::new("drawing", !global.quiet);
+        let mut scene = scene(&region, args.knots, args.triangulate, &progress)?;
+        scene.title = args.title.clone();
+        scene.show_cells = !args.no_cells;
+        scene.y_down = args.y_down;
+        Ok((scene.pieces.len(), file::render(&scene, kind, args.width)?))
     };
-    let cells = draw().with_context(|| args.input.name())?;
+    let (cells, picture) = draw().with_context(|| args.input.name())?;
+    file::replace(&args.output, &picture)?;
     let path = args.output.display().to_string();
     let mut out = output::stdout();
     if global.json {

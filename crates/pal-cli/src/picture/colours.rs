@@ -7,7 +7,7 @@ use super::Piece;
 pub const INK: RGBColor = RGBColor(38, 38, 44);
 pub const BOUNDARY: RGBColor = RGBColor(58, 64, 82);
 pub const CELL_EDGE: RGBColor = RGBColor(118, 126, 146);
-pub const TRIANGLE_EDGE: RGBColor = RGBColor(150, 156, 172);
+pub const TRIANGLE_EDGE: RGBColor = RGBColor(132, 138, 156);
 pub const FORBIDDEN: RGBColor = RGBColor(240, 240, 242);
 pub const HATCH: RGBColor = RGBColor(202, 203, 209);
 pub const REGION: RGBColor = RGBColor(214, 228, 243);

@@ -21,12 +21,22 @@ const TICK: f64 = 5.0;
 /// A page on which lengths are in layout units.
 struct Page<'a, B: DrawingBackend> {
     area: &'a DrawingArea<B, Shift>,
-    zoom: f64,
+    grid: Grid,
 }
 
-/// Draws a scene on an area of `zoom` pixels per layout unit.
-pub fn draw<B: DrawingBackend>(area: &DrawingArea<B, Shift>, scene: &Scene, layout: &Layout, zoom: f64) -> Result<()> {
-    let page = Page { area, zoom };
+/// The pixels that a page is drawn on.
+#[derive(Clone, Copy)]
+pub struct Grid {
+    /// Pixels per layout unit.
+    pub zoom: f64,
+    /// How far centred text has to be lowered, in font sizes. Bitmaps centre the whole line, descenders included, which puts
+    /// digits too high.
+    pub lower: f64,
+}
+
+/// Draws a scene on an area with the given grid.
+pub fn draw<B: DrawingBackend>(area: &DrawingArea<B, Shift>, scene: &Scene, layout: &Layout, grid: Grid) -> Result<()> {
+    let page = Page { area, grid };
     area.fill(&WHITE).map_err(unexpected)?;
     page.forbidden(layout)?;
     page.region(scene, layout)?;
@@ -49,11 +59,11 @@ fn unexpected(error: impl std::fmt::Display) -> anyhow::Error {
 
 impl<B: DrawingBackend> Page<'_, B> {
     fn pixel(&self, point: Point) -> (i32, i32) {
-        ((point[0] * self.zoom).round() as i32, (point[1] * self.zoom).round() as i32)
+        ((point[0] * self.grid.zoom).round() as i32, (point[1] * self.grid.zoom).round() as i32)
     }
 
     fn line(&self, ends: [Point; 2], colour: RGBColor, width: f64) -> Result<()> {
-        let stroke = ((width * self.zoom).round() as u32).max(1);
+        let stroke = ((width * self.grid.zoom).round() as u32).max(1);
         let style = ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width: stroke };
         let path = PathElement::new(ends.map(|p| self.pixel(p)).to_vec(), style);
         self.area.draw(&path).map_err(unexpected)
@@ -67,9 +77,10 @@ impl<B: DrawingBackend> Page<'_, B> {
     fn text(&self, text: &str, size: f64, at: Point, (h, v): (HPos, VPos), upwards: bool) -> Result<()> {
         let printable: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let turn = if upwards { FontTransform::Rotate270 } else { FontTransform::None };
-        let font = (FONT, size * 1.24 * self.zoom).into_font().transform(turn);
+        let font = (FONT, size * 1.24 * self.grid.zoom).into_font().transform(turn);
         let style = TextStyle::from(font).color(&colours::INK).pos(Pos::new(h, v));
-        self.area.draw_text(&printable, &style, self.pixel(at)).map_err(unexpected)
+        let lower = if matches!(v, VPos::Center) && !upwards { self.grid.lower * size } else { 0.0 };
+        self.area.draw_text(&printable, &style, self.pixel([at[0], at[1] + lower])).map_err(unexpected)
     }
 
     /// The whole frame, shaded and hatched; what is allowed covers it later.

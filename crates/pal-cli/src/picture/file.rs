@@ -12,7 +12,7 @@ use plotters::prelude::{BitMapBackend, IntoDrawingArea, SVGBackend};
 use plotters::style::{FontStyle, register_font};
 
 use super::Scene;
-use super::draw::{FONT, draw};
+use super::draw::{FONT, Grid, draw};
 use super::layout::{Layout, WIDTH};
 
 static SANS: &[u8] = include_bytes!("../../assets/PalSans.ttf");
@@ -39,37 +39,42 @@ impl Kind {
     }
 }
 
-/// Draws a scene `width` pixels wide and puts it at `path`. A file that is there is replaced by a complete picture or not
-/// at all.
-pub fn write(scene: &Scene, path: &Path, width: u32) -> Result<()> {
+/// The bytes of a picture `width` pixels wide.
+pub fn render(scene: &Scene, kind: Kind, width: u32) -> Result<Vec<u8>> {
     REGISTERED.call_once(|| {
         // It fails for a font that cannot be read only, and this one is part of the program.
         let _ = register_font(FONT, FontStyle::Normal, SANS);
     });
     let layout = Layout::new(scene)?;
-    let bytes = match Kind::of(path)? {
-        Kind::Png => png(scene, &layout, width)?,
-        Kind::Svg => svg(scene, &layout, width)?.into_bytes(),
-    };
-    replace(path, &bytes)
+    match kind {
+        Kind::Png => png(scene, &layout, width),
+        Kind::Svg => Ok(svg(scene, &layout, width)?.into_bytes()),
+    }
 }
 
-/// Writes next to the target and renames.
+/// Puts a complete file at `path`: writes next to it and renames, so that what is there is replaced as a whole or not at all.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let target = || format!("cannot write {}", path.display());
-    let name = path.file_name().with_context(target)?.to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written.with_context(target)
+    let attempt = || -> Result<()> {
+        let name = path.file_name().context("this is not the name of a file")?.to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written.context("cannot write")
+    };
+    attempt().with_context(|| path.display().to_string())
 }
 
 fn svg(scene: &Scene, layout: &Layout, width: u32) -> Result<String> {
     let size = ((WIDTH * SVG_GRID).round() as u32, (layout.height * SVG_GRID).round() as u32);
     let mut text = String::new();
-    draw(&SVGBackend::with_string(&mut text, size).into_drawing_area(), scene, layout, SVG_GRID)?;
+    draw(
+        &SVGBackend::with_string(&mut text, size).into_drawing_area(),
+        scene,
+        layout,
+        Grid { zoom: SVG_GRID, lower: 0.0 },
+    )?;
     // The grid stays as the view box; the picture is shown at the width asked for.
     let fine = format!("width=\"{}\" height=\"{}\"", size.0, size.1);
     let height = (layout.height * f64::from(width) / WIDTH).round();
@@ -81,8 +86,8 @@ fn png(scene: &Scene, layout: &Layout, width: u32) -> Result<Vec<u8>> {
     let height = (layout.height * f64::from(width) / WIDTH).round() as u32;
     let fine = (width * factor, height * factor);
     let mut pixels = vec![255u8; fine.0 as usize * fine.1 as usize * 3];
-    let zoom = f64::from(fine.0) / WIDTH;
-    draw(&BitMapBackend::with_buffer(&mut pixels, fine).into_drawing_area(), scene, layout, zoom)?;
+    let grid = Grid { zoom: f64::from(fine.0) / WIDTH, lower: 0.16 };
+    draw(&BitMapBackend::with_buffer(&mut pixels, fine).into_drawing_area(), scene, layout, grid)?;
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
