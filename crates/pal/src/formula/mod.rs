@@ -21,7 +21,7 @@ mod linear;
 mod membership;
 mod polygon;
 mod print;
-mod smtlib;
+pub(crate) mod smtlib;
 mod transform;
 
 use std::collections::{BTreeSet, HashMap};
@@ -35,7 +35,7 @@ pub use geojson::{GeoJsonError, GeoJsonOptions, Meaning, parse_geojson};
 pub use linear::{Linear, Var, real, reals};
 pub use membership::{Membership, MembershipError};
 pub use polygon::{Edge, Polygon, PolygonError, Ring};
-pub use smtlib::{SmtError, parse_smtlib, parse_smtlib_term, write_smtlib};
+pub use smtlib::{SmtError, SmtWriteError, parse_smtlib, parse_smtlib_term, write_smtlib};
 pub use transform::Substitution;
 
 use atom::Normalised;

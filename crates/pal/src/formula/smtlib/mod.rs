@@ -1,0 +1,78 @@
+//! SMT-LIB 2 text: quantifier-free linear real arithmetic with Booleans, read and written.
+//!
+//! Reading goes text -> [`sexpr`] (a flat tree with positions) -> [`script`] (commands) -> [`term`] (formulas). Nothing
+//! on the way recurses, so deep nesting costs memory and never the stack; a `let` or a `define-fun` without
+//! parameters is evaluated once and its value shared, so that formulas stay as small as their text.
+//!
+//! Beyond the standard, a bare negative number such as `-3` is read as a number, since people write it.
+
+mod edit_distance;
+mod junction;
+mod numeral;
+mod operator;
+mod piecewise;
+mod scope;
+mod script;
+pub(crate) mod sexpr;
+mod symbol;
+pub(crate) mod term;
+mod writer;
+
+pub(crate) use scope::Scope;
+pub use writer::{SmtWriteError, write_smtlib};
+
+use super::{Constraint, Formula};
+
+/// A problem in SMT-LIB text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {message}")]
+pub struct SmtError {
+    /// 1-based.
+    pub line: usize,
+    /// 1-based, in characters.
+    pub column: usize,
+    /// What is wrong and what would work.
+    pub message: String,
+}
+
+impl SmtError {
+    /// A problem at a byte offset of the text.
+    fn at(text: &str, offset: usize, message: impl Into<String>) -> SmtError {
+        let (line, column) = sexpr::position(text, offset);
+        SmtError { line, column, message: message.into() }
+    }
+}
+
+/// Reads a script: the conjunction of its asserts over its declared variables, in the order of declaration.
+///
+/// ```
+/// use pal::formula::parse_smtlib;
+/// let triangle = parse_smtlib(
+///     "(declare-const y Real) (declare-const x Real)
+///      (assert (and (>= x 0) (>= y 0)))
+///      (assert (<= (+ x (* 2 y)) (/ 1 3)))",
+/// )
+/// .unwrap();
+/// assert_eq!(triangle.reals[0].name(), "y");
+/// assert_eq!(triangle.formula.to_string(), "x >= 0 & y >= 0 & 3*x + 6*y <= 1");
+/// let error = parse_smtlib("(declare-const width Real)\n(assert (< widht 1))").unwrap_err();
+/// assert_eq!((error.line, error.column), (2, 12));
+/// assert!(error.message.contains("did you mean `width`?"));
+/// ```
+pub fn parse_smtlib(text: &str) -> Result<Constraint, SmtError> {
+    script::read(&sexpr::Tree::parse(text)?)
+}
+
+/// Reads one term of sort Bool over the variables of `scope`; the text must hold nothing else.
+///
+/// ```
+/// use pal::formula::{parse_smtlib, parse_smtlib_term};
+/// let strip = parse_smtlib("(declare-const x Real) (assert (<= 0 x 1))").unwrap();
+/// assert_eq!(parse_smtlib_term("(> (* 2 x) 1)", &strip).unwrap().to_string(), "2*x > 1");
+/// ```
+pub fn parse_smtlib_term(text: &str, scope: &Constraint) -> Result<Formula, SmtError> {
+    let tree = sexpr::Tree::parse(text)?;
+    let term = tree.single("a term such as (<= x 1)")?;
+    let mut scope = Scope::of_constraint(scope).map_err(|message| term.error(message))?;
+    term::bool_term(term, &mut scope)
+}

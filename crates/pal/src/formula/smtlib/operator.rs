@@ -1,0 +1,285 @@
+//! The operators of linear real arithmetic with Booleans.
+
+use std::rc::Rc;
+
+use super::super::{Formula, Relation};
+use super::SmtError;
+use super::junction::Junctions;
+use super::piecewise::{MAX_BITS, MAX_CASES, Piecewise, Refusal};
+use super::scope::{Sort, Value};
+use super::sexpr::Sexpr;
+use crate::number::Rational;
+
+/// `distinct` has one part for each pair of its arguments; more pairs than this are refused.
+const MAX_PAIRS: usize = 1_000_000;
+
+/// A built-in function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operator {
+    Not,
+    And,
+    Or,
+    Implies,
+    Xor,
+    Ite,
+    Equal,
+    Distinct,
+    LessEqual,
+    Less,
+    GreaterEqual,
+    Greater,
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    ToReal,
+}
+
+/// An argument and where it stands.
+pub(super) type Argument<'t> = (Value, Sexpr<'t>);
+
+impl Operator {
+    pub(super) const NAMES: [&'static str; 17] =
+        ["not", "and", "or", "=>", "xor", "ite", "=", "distinct", "<=", "<", ">=", ">", "+", "-", "*", "/", "to_real"];
+
+    pub(super) fn named(name: &str) -> Option<Operator> {
+        Some(match name {
+            "not" => Operator::Not,
+            "and" => Operator::And,
+            "or" => Operator::Or,
+            "=>" => Operator::Implies,
+            "xor" => Operator::Xor,
+            "ite" => Operator::Ite,
+            "=" => Operator::Equal,
+            "distinct" => Operator::Distinct,
+            "<=" => Operator::LessEqual,
+            "<" => Operator::Less,
+            ">=" => Operator::GreaterEqual,
+            ">" => Operator::Greater,
+            "+" => Operator::Add,
+            "-" => Operator::Subtract,
+            "*" => Operator::Multiply,
+            "/" => Operator::Divide,
+            "to_real" => Operator::ToReal,
+            _ => return None,
+        })
+    }
+
+    /// Refuses a wrong number of arguments.
+    pub(super) fn check_count(self, term: Sexpr<'_>, name: &str, count: usize) -> Result<(), SmtError> {
+        let (least, most, wanted) = match self {
+            Operator::Not | Operator::ToReal => (1, 1, "exactly one argument"),
+            Operator::Ite => (3, 3, "exactly three arguments: condition, then, else"),
+            Operator::And | Operator::Or | Operator::Add | Operator::Subtract | Operator::Multiply => {
+                (1, usize::MAX, "at least one argument")
+            }
+            _ => (2, usize::MAX, "at least two arguments"),
+        };
+        if (least..=most).contains(&count) {
+            return Ok(());
+        }
+        Err(term.error(format!("`{name}` takes {wanted}, but here it has {count}")))
+    }
+
+    /// The value of the operator on its arguments, whose number was checked before.
+    pub(super) fn apply<'t>(
+        self,
+        term: Sexpr<'t>,
+        arguments: Vec<Argument<'t>>,
+        junctions: &mut Junctions,
+    ) -> Result<Value, SmtError> {
+        let refused = |refusal| explain(refusal, term);
+        Ok(match self {
+            Operator::Not => Value::Bool(!junctions.all(truths(term, arguments)?)),
+            Operator::And => Value::Bool(junctions.all(truths(term, arguments)?)),
+            Operator::Or => Value::Bool(junctions.any(truths(term, arguments)?)),
+            Operator::Implies => {
+                let mut parts = truths(term, arguments)?;
+                let conclusion = parts.pop();
+                Value::Bool(junctions.any(parts.into_iter().map(|part| !part).chain(conclusion)))
+            }
+            Operator::Xor => {
+                let parts = truths(term, arguments)?;
+                Value::Bool(parts.into_iter().reduce(|a, b| a ^ b).unwrap_or_else(Formula::no))
+            }
+            Operator::Ite => choose(term, arguments, junctions)?,
+            Operator::Equal => Value::Bool(equal(term, arguments, junctions)?),
+            Operator::Distinct => Value::Bool(distinct(term, arguments, junctions)?),
+            Operator::LessEqual => Value::Bool(chain(term, arguments, Relation::Le, false, junctions)?),
+            Operator::Less => Value::Bool(chain(term, arguments, Relation::Lt, false, junctions)?),
+            Operator::GreaterEqual => Value::Bool(chain(term, arguments, Relation::Le, true, junctions)?),
+            Operator::Greater => Value::Bool(chain(term, arguments, Relation::Lt, true, junctions)?),
+            Operator::Add | Operator::ToReal => sum(term, arguments, 1)?,
+            Operator::Subtract if arguments.len() == 1 => {
+                let minus_one = Piecewise::from(crate::formula::Linear::from(-1));
+                let negated = numbers(term, arguments)?.iter().map(|t| minus_one.times(t)).next();
+                Value::Real(Rc::new(negated.unwrap_or(Err(Refusal::NonLinear)).map_err(refused)?))
+            }
+            Operator::Subtract => sum(term, arguments, -1)?,
+            Operator::Multiply => fold(term, arguments, Piecewise::times)?,
+            Operator::Divide => fold(term, arguments, Piecewise::divided_by)?,
+        })
+    }
+}
+
+/// The error for a term that the arithmetic cannot take.
+fn explain(refusal: Refusal, term: Sexpr<'_>) -> SmtError {
+    let shown = term.excerpt();
+    term.error(match refusal {
+        Refusal::Cases => format!(
+            "the `ite` terms inside `{shown}` have more than {MAX_CASES} cases together; \
+             introduce a real variable for an inner one and assert what it equals"
+        ),
+        Refusal::Bits => format!("`{shown}` has a constant of more than {MAX_BITS} bits; scale the problem"),
+        Refusal::NonLinear => {
+            format!("`{shown}` is not linear; at most one factor may contain variables, and divisors must be constants")
+        }
+        Refusal::ZeroDivisor => format!("`{shown}` divides by zero; divide by a non-zero constant"),
+    })
+}
+
+fn wrong_sort(term: Sexpr<'_>, argument: &Argument<'_>, wanted: Sort) -> SmtError {
+    let operator = term.items().next().map_or(String::new(), Sexpr::excerpt);
+    let (value, place) = argument;
+    place.error(format!(
+        "`{}` has sort {}, but `{operator}` needs sort {} here",
+        place.excerpt(),
+        value.sort().name(),
+        wanted.name()
+    ))
+}
+
+fn truths(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Formula>, SmtError> {
+    let truth = |argument: Argument<'_>| match argument.0 {
+        Value::Bool(formula) => Ok(formula),
+        Value::Real(_) => Err(wrong_sort(term, &argument, Sort::Bool)),
+    };
+    arguments.into_iter().map(truth).collect()
+}
+
+fn numbers(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Rc<Piecewise>>, SmtError> {
+    let number = |argument: Argument<'_>| match argument.0 {
+        Value::Real(number) => Ok(number),
+        Value::Bool(_) => Err(wrong_sort(term, &argument, Sort::Real)),
+    };
+    arguments.into_iter().map(number).collect()
+}
+
+/// The first argument plus `sign` times each of the others.
+fn sum(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, sign: i64) -> Result<Value, SmtError> {
+    let sign = Rational::from(sign);
+    let mut parts = numbers(term, arguments)?.into_iter();
+    let mut total =
+        parts.next().map_or_else(|| Piecewise::from(crate::formula::Linear::default()), Rc::unwrap_or_clone);
+    // An upper bound on the bits of the total, made exact again only when it could matter: looking at the total after
+    // every addend would be quadratic.
+    let mut bits = total.bits();
+    for part in parts {
+        total.add_scaled(&part, &sign).map_err(|refusal| explain(refusal, term))?;
+        bits += part.bits() + 1;
+        if bits > MAX_BITS {
+            bits = total.bits();
+            if bits > MAX_BITS {
+                return Err(explain(Refusal::Bits, term));
+            }
+        }
+    }
+    Ok(Value::Real(Rc::new(total)))
+}
+
+fn fold(
+    term: Sexpr<'_>,
+    arguments: Vec<Argument<'_>>,
+    operation: impl Fn(&Piecewise, &Piecewise) -> Result<Piecewise, Refusal>,
+) -> Result<Value, SmtError> {
+    let mut parts = numbers(term, arguments)?.into_iter();
+    let Some(mut result) = parts.next() else { return Err(explain(Refusal::NonLinear, term)) };
+    for part in parts {
+        result = Rc::new(operation(&result, &part).map_err(|refusal| explain(refusal, term))?);
+    }
+    Ok(Value::Real(result))
+}
+
+/// `left - right  relation  0`, case by case.
+fn compare(
+    term: Sexpr<'_>,
+    left: &Piecewise,
+    right: &Piecewise,
+    relation: Relation,
+    junctions: &mut Junctions,
+) -> Result<Formula, SmtError> {
+    let mut difference = left.clone();
+    difference.add_scaled(right, &Rational::from(-1)).map_err(|refusal| explain(refusal, term))?;
+    Ok(difference.test(junctions, |leaf| Formula::compare(leaf, relation)))
+}
+
+/// Every argument in relation with the next one; `swapped` turns the relation around.
+fn chain(
+    term: Sexpr<'_>,
+    arguments: Vec<Argument<'_>>,
+    relation: Relation,
+    swapped: bool,
+    junctions: &mut Junctions,
+) -> Result<Formula, SmtError> {
+    let parts = numbers(term, arguments)?;
+    let mut links = Vec::new();
+    for (a, b) in parts.iter().zip(parts.iter().skip(1)) {
+        let (a, b) = if swapped { (b, a) } else { (a, b) };
+        links.push(compare(term, a, b, relation, junctions)?);
+    }
+    Ok(junctions.all(links))
+}
+
+/// Whether the first argument, which decides the sort of the others, is a truth value.
+fn over_truths(arguments: &[Argument<'_>]) -> bool {
+    matches!(arguments.first(), Some((Value::Bool(_), _)))
+}
+
+fn equal(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, junctions: &mut Junctions) -> Result<Formula, SmtError> {
+    if !over_truths(&arguments) {
+        return chain(term, arguments, Relation::Eq, false, junctions);
+    }
+    let parts = truths(term, arguments)?;
+    Ok(junctions.all(parts.iter().zip(parts.iter().skip(1)).map(|(a, b)| a.clone().iff(b.clone()))))
+}
+
+fn distinct(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, junctions: &mut Junctions) -> Result<Formula, SmtError> {
+    if over_truths(&arguments) {
+        let parts = truths(term, arguments)?;
+        // There are only two truth values, so three of them are never distinct.
+        return Ok(match parts.as_slice() {
+            [a, b] => a.clone() ^ b.clone(),
+            _ => Formula::no(),
+        });
+    }
+    let parts = numbers(term, arguments)?;
+    if parts.len().saturating_mul(parts.len() - 1) / 2 > MAX_PAIRS {
+        return Err(term.error(format!(
+            "`distinct` over {} terms compares more than {MAX_PAIRS} pairs; order the terms with `<` instead",
+            parts.len()
+        )));
+    }
+    let mut pairs = Vec::new();
+    for (k, a) in parts.iter().enumerate() {
+        for b in parts.iter().skip(k + 1) {
+            pairs.push(!compare(term, a, b, Relation::Eq, junctions)?);
+        }
+    }
+    Ok(junctions.all(pairs))
+}
+
+fn choose<'t>(term: Sexpr<'t>, arguments: Vec<Argument<'t>>, junctions: &mut Junctions) -> Result<Value, SmtError> {
+    let mut arguments = arguments.into_iter();
+    let (Some(test), Some(yes), Some(no)) = (arguments.next(), arguments.next(), arguments.next()) else {
+        return Err(term.error("`ite` takes exactly three arguments: condition, then, else"));
+    };
+    let Value::Bool(condition) = test.0 else { return Err(wrong_sort(term, &test, Sort::Bool)) };
+    match (yes.0, no.0) {
+        (Value::Bool(yes), Value::Bool(no)) => Ok(Value::Bool(junctions.ite(condition, yes, no))),
+        (Value::Real(yes), Value::Real(no)) => {
+            let cases = Piecewise::ite(&condition, &yes, &no).map_err(|refusal| explain(refusal, term))?;
+            Ok(Value::Real(Rc::new(cases)))
+        }
+        (yes, other) => Err(wrong_sort(term, &(other, no.1), yes.sort())),
+    }
+}

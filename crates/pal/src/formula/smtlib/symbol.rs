@@ -1,0 +1,69 @@
+//! Variable names as SMT-LIB symbols.
+
+use std::collections::HashSet;
+
+use super::super::{Constraint, Var};
+use super::scope::{RESERVED, is_built_in};
+use super::sexpr::looks_numeric;
+use super::writer::SmtWriteError;
+
+/// Reserved words of scripts, which are therefore not plain symbols; those of the first kind start like this.
+const COMMAND_PREFIXES: [&str; 5] = ["declare-", "define-", "get-", "set-", "check-sat"];
+const COMMANDS: [&str; 14] = [
+    "assert",
+    "exit",
+    "echo",
+    "push",
+    "pop",
+    "reset",
+    "reset-assertions",
+    "BINARY",
+    "DECIMAL",
+    "HEXADECIMAL",
+    "NUMERAL",
+    "STRING",
+    "Real",
+    "Bool",
+];
+
+/// The name as a symbol, in bars if need be.
+pub(super) fn symbol(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "~!@$%^&*_-+=<>.?/".contains(c);
+    let special = RESERVED.contains(&name)
+        || COMMANDS.contains(&name)
+        || COMMAND_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    // Leading `.` and `@` are for the solver's own names.
+    let odd_start = name.is_empty() || name.starts_with(['.', '@']) || looks_numeric(name);
+    if !special && !odd_start && name.chars().all(plain) { name.to_string() } else { format!("|{name}|") }
+}
+
+/// The variables of a constraint, all of which can be written.
+pub(super) struct Names {
+    pub(super) reals: HashSet<Var>,
+    pub(super) booleans: HashSet<Var>,
+    /// `prefix` followed by digits is nobody's name.
+    pub(super) prefix: String,
+}
+
+impl Names {
+    pub(super) fn of(constraint: &Constraint) -> Result<Names, SmtWriteError> {
+        let mut seen = HashSet::new();
+        for var in constraint.reals.iter().chain(&constraint.booleans) {
+            if var.name().contains(['|', '\\']) {
+                return Err(SmtWriteError::Name(var.clone()));
+            }
+            if is_built_in(var.name()) {
+                return Err(SmtWriteError::BuiltIn(var.clone()));
+            }
+            if !seen.insert(var) {
+                return Err(SmtWriteError::Twice(var.clone()));
+            }
+        }
+        let mut prefix = "part".to_string();
+        while seen.iter().any(|var| var.name().starts_with(&prefix)) {
+            prefix.push('_');
+        }
+        let set = |vars: &[Var]| vars.iter().cloned().collect();
+        Ok(Names { reals: set(&constraint.reals), booleans: set(&constraint.booleans), prefix })
+    }
+}
