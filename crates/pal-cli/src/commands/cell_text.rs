@@ -9,7 +9,7 @@ use pal::number::{Integer, Rational, show, to_f64};
 use pal::region::Cell;
 use serde::Serialize;
 
-use crate::numbers::{brief, json_integer, readable};
+use crate::numbers::{brief, counted, json_integer, readable};
 use crate::output::json_line;
 
 /// How to print, and the variables to name.
@@ -144,9 +144,9 @@ impl Style<'_> {
         if self.json {
             return json_line(out, summary);
         }
-        write!(out, "{} cells", summary.cells)?;
+        write!(out, "{}", counted(summary.cells, "cell"))?;
         if let Some(simplices) = summary.simplices {
-            write!(out, ", {simplices} simplices")?;
+            write!(out, ", {simplices} {}", if simplices == 1 { "simplex" } else { "simplices" })?;
         }
         writeln!(out, ", volume {}, {}", readable(volume), summary.stop)?;
         Ok(())

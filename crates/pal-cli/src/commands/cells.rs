@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use pal::number::{show, to_f64};
 use pal::region::{Cell, Region, RegionError};
 
@@ -46,14 +46,17 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<NonZeroUsize>,
     /// Stop after S seconds
-    #[arg(long, value_name = "S", value_parser = parse_seconds)]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = parse_seconds)]
     time_limit: Option<Duration>,
 }
 
 /// A number of seconds from text.
 fn parse_seconds(text: &str) -> Result<Duration> {
     let seconds: f64 = text.parse().map_err(|_| anyhow!("not a number of seconds"))?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| anyhow!("give a number of seconds of at least 0, such as 2.5"))
+    if seconds.is_nan() || seconds < 0.0 {
+        bail!("give a number of seconds of at least 0, such as 2.5");
+    }
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
 /// Cells waiting to be printed.
@@ -91,7 +94,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let stop = loop {
         // Beyond what the clock can tell there is no limit.
         let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
-        let cell = match next(&cells, &mut out, deadline, interrupted)? {
+        let cell = match next(&cells, &mut out, deadline, interrupted).with_context(|| args.input.name())? {
             Event::Stop(reason) => break reason,
             Event::Cell(_) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
             Event::Cell(cell) => cell,

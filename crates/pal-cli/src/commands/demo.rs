@@ -57,7 +57,9 @@ struct Row {
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let directory = &args.output;
-    fs::create_dir_all(directory).with_context(|| format!("cannot make the directory {}", directory.display()))?;
+    fs::create_dir_all(directory)
+        .context("cannot make the directory")
+        .with_context(|| directory.display().to_string())?;
     let map = directory.join("campus.geojson");
     file::replace(&map, CAMPUS.as_bytes())?;
     let mut out = output::stdout();

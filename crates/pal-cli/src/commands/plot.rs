@@ -9,6 +9,7 @@ use pal::region::Region;
 use serde::Serialize;
 
 use crate::input::Input;
+use crate::numbers::counted;
 use crate::picture::file::{self, Kind};
 use crate::picture::{Piece, Scene};
 use crate::progress::Progress;
@@ -78,7 +79,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let seconds = start.elapsed().as_secs_f64();
         output::json_line(&mut out, &Report { output: &path, cells, width: args.width, seconds })?;
     } else if !global.quiet {
-        writeln!(out, "{path}: {cells} cells")?;
+        writeln!(out, "{path}: {}", counted(cells, "cell"))?;
     }
     out.flush()?;
     Ok(Outcome::Done)

