@@ -77,11 +77,13 @@ fn what_cannot_be_drawn_leaves_the_old_picture() {
         .write("r3.smt2", "(declare-const x Real)(declare-const y Real)(declare-const z Real)(assert (<= 0 x y z 1))");
     folder.write("empty.smt2", "(declare-const x Real)(assert (< x 0 x))");
     folder.write("open.smt2", "(declare-const x Real)(assert (< x 0))");
-    folder.write("far.smt2", "(declare-const x Real)(assert (<= 1e300 x (+ 1e300 1)))");
+    let far = format!("1{}", "0".repeat(300));
+    folder.write("far.smt2", format!("(declare-const x Real)(assert (<= {far} x (+ {far} 1)))"));
     let fails = |file: &str, start: &str| folder.pal(&["plot", file, "-o", "old.png"]).failed(start).err;
     assert!(fails("r3.smt2", "pal: r3.smt2: a picture needs").contains("this one has 3"));
     fails("empty.smt2", "pal: empty.smt2: nothing to draw: the region is empty");
     fails("open.smt2", "pal: open.smt2: the region is unbounded");
+    fails("far.smt2", "pal: far.smt2: the region is too small, too large or too far away");
     assert_eq!(folder.read("old.png"), b"old");
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 5, "a temporary file was left behind");

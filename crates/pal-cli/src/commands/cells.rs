@@ -1,17 +1,17 @@
 //! `pal cells`: the disjoint convex cells of a region, one after the other.
 //!
 //! The search runs on a thread of its own and hands cells over through a short queue. Memory stays small however many cells
-//! there are, a slow reader slows the search down, and limits and Ctrl-C are obeyed even while no cell is found.
+//! there are, a slow reader slows the search down, and limits and Ctrl-C are obeyed even while a cell takes long.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use pal::number::{show, to_f64};
+use pal::number::{Rational, show, to_f64};
 use pal::region::{Cell, Region, RegionError};
 
 use super::cell_text::{Simplex, Style, Summary};
@@ -60,15 +60,23 @@ fn parse_seconds(text: &str) -> Result<Duration> {
 }
 
 /// Cells waiting to be printed.
-const QUEUE: usize = 256;
+const QUEUE: usize = 64;
 /// How long Ctrl-C may go unnoticed.
 const GLANCE: Duration = Duration::from_millis(50);
 
-type Found = Result<Cell, RegionError>;
+/// A cell with all that takes long to compute.
+struct Found {
+    cell: Cell,
+    volume: Rational,
+    /// Empty unless asked for.
+    simplices: Vec<Vec<usize>>,
+}
+
+type Cells = Receiver<Result<Found, RegionError>>;
 
 /// The next thing that happens.
 enum Event {
-    Cell(Box<Cell>),
+    Cell(Box<Found>),
     Stop(&'static str),
 }
 
@@ -76,7 +84,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
     let region = args.input.region()?;
     let variables = region.constraint().clone();
-    let cells = search(region, args.knots);
+    let (cells, searcher) = search(region, args.knots, args.triangulate);
     let interrupted: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
     ctrlc::set_handler(|| {
         // The second Ctrl-C means now.
@@ -94,24 +102,26 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let stop = loop {
         // Beyond what the clock can tell there is no limit.
         let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
-        let cell = match next(&cells, &mut out, deadline, interrupted).with_context(|| args.input.name())? {
-            Event::Stop(reason) => break reason,
-            Event::Cell(_) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
-            Event::Cell(cell) => cell,
-        };
-        let volume = cell.exact_volume();
+        let Found { cell, volume, simplices: corners } =
+            match next(&cells, &mut out, deadline, interrupted).with_context(|| args.input.name())? {
+                Event::Stop(reason) => break reason,
+                Event::Cell(_) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
+                Event::Cell(found) => *found,
+            };
         style.cell(&mut out, count, &cell, &volume)?;
-        if args.triangulate {
-            for corners in cell.polytope().triangulate() {
-                style.simplex(&mut out, &Simplex { index: simplices, cell: count, corners: &corners }, &cell)?;
-                simplices += 1;
-            }
+        for corners in &corners {
+            style.simplex(&mut out, &Simplex { index: simplices, cell: count, corners }, &cell)?;
+            simplices += 1;
         }
         sum.add(volume);
         count += 1;
         progress.cell();
     };
     drop(progress);
+    // A search that broke down must not pass for one that is complete.
+    if stop == "complete" && searcher.join().is_err() {
+        bail!("{}: the search broke down; this is a mistake in pal, please report it", args.input.name());
+    }
     let total = sum.total();
     let summary = Summary {
         kind: "summary",
@@ -128,29 +138,29 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 }
 
 /// Starts the search. The thread ends when it is done or nobody receives any more; at the latest with the process.
-fn search(region: Region, knots: Option<usize>) -> Receiver<Found> {
+fn search(region: Region, knots: Option<usize>, triangulate: bool) -> (Cells, JoinHandle<()>) {
     let (sender, receiver) = mpsc::sync_channel(QUEUE);
-    thread::spawn(move || {
+    let searcher = thread::spawn(move || {
         let region = match knots.map(|count| region.with_uniform_knots(count)).unwrap_or(Ok(region)) {
             Ok(region) => region,
             Err(error) => return drop(sender.send(Err(error))),
         };
         for cell in region.cells() {
-            if sender.send(cell.map_err(RegionError::from)).is_err() {
+            let found = cell.map_err(RegionError::from).map(|cell| Found {
+                volume: cell.exact_volume(),
+                simplices: if triangulate { cell.polytope().triangulate() } else { Vec::new() },
+                cell,
+            });
+            if sender.send(found).is_err() {
                 return;
             }
         }
     });
-    receiver
+    (receiver, searcher)
 }
 
 /// Waits for a cell, the end, the deadline or Ctrl-C. What was printed is handed on before waiting.
-fn next(
-    cells: &Receiver<Found>,
-    out: &mut impl Write,
-    deadline: Option<Instant>,
-    interrupted: &AtomicBool,
-) -> Result<Event> {
+fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrupted: &AtomicBool) -> Result<Event> {
     loop {
         if interrupted.load(Ordering::SeqCst) {
             return Ok(Event::Stop("interrupted"));
@@ -168,7 +178,7 @@ fn next(
             }
         };
         match found {
-            Ok(cell) => return Ok(Event::Cell(Box::new(cell?))),
+            Ok(found) => return Ok(Event::Cell(Box::new(found?))),
             Err(RecvTimeoutError::Disconnected) => return Ok(Event::Stop("complete")),
             Err(RecvTimeoutError::Timeout) => {}
         }

@@ -13,7 +13,12 @@ impl Ticks {
             return Ticks(Vec::new());
         }
         let first = (low / step).ceil();
-        let count = ((high / step).floor() - first).clamp(0.0, 50.0) as usize;
+        let last = (high / step).floor();
+        if last <= first && wanted < 20.0 {
+            // One number does not tell a scale.
+            return Ticks::new(low, high, wanted * 1.6);
+        }
+        let count = (last - first).clamp(0.0, 50.0) as usize;
         let values = (0..=count).map(|k| (first + k as f64) * step);
         Ticks(values.map(|value| (value, label(value, step))).collect())
     }
@@ -56,6 +61,7 @@ mod tests {
             ["0", "2e\u{2212}8", "4e\u{2212}8", "6e\u{2212}8", "8e\u{2212}8", "1.0e\u{2212}7"]
         );
         assert_eq!(labels(3e8, 5e8)[0], "3.0e8");
+        assert_eq!(Ticks::new(-36.0, 42.0, 1.0).widest(), 3);
         assert!(labels(1.0, 1.0).is_empty());
     }
 }
