@@ -309,7 +309,7 @@ mod tests {
         let t = 2 * &x - (&y + 3) + Rational::from_parts(1.into(), 2u8.into());
         assert_eq!(t.to_string(), "2*x - y - 5/2");
         assert_eq!((&t - &t).as_constant(), Some(&Rational::ZERO));
-        assert_eq!((-&x + 0 * &y).to_string(), "-x");
+        assert_eq!((-&x + (&y - &y)).to_string(), "-x");
         assert_eq!(Linear::default().to_string(), "0");
         assert_eq!((x / 4).to_string(), "1/4*x");
     }

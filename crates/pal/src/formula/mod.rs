@@ -24,7 +24,7 @@ mod print;
 pub(crate) mod smtlib;
 mod transform;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 use std::sync::Arc;
 
@@ -61,15 +61,18 @@ pub enum Node {
 pub enum Connective {
     /// one argument
     Not,
-    /// two or more arguments, none of them a conjunction
+    /// two or more arguments; only large shared ones are conjunctions themselves
     And,
-    /// two or more arguments, none of them a disjunction
+    /// two or more arguments; only large shared ones are disjunctions themselves
     Or,
     /// two arguments of equal truth
     Iff,
     /// condition, then, else
     Ite,
 }
+
+/// A shared conjunction (disjunction) of at most so many parts is copied into the one it occurs in.
+const SPLICED: usize = 32;
 
 impl Formula {
     /// The formula that always holds.
@@ -131,6 +134,9 @@ impl Formula {
 
     /// `yes` where `self` holds, `no` elsewhere.
     pub fn ite(self, yes: Formula, no: Formula) -> Formula {
+        if yes.key() == no.key() {
+            return yes;
+        }
         match (self.as_constant(), yes.as_constant(), no.as_constant()) {
             (Some(true), ..) => yes,
             (Some(false), ..) => no,
@@ -146,16 +152,38 @@ impl Formula {
         Formula(Arc::new(Node::Connective(connective, children)))
     }
 
-    /// And/Or with nested ones of the same kind spliced in and constants removed.
+    /// And/Or without constants and repeated parts, and with nested ones of the same kind spliced in, except large shared ones:
+    /// a chain of shared conjunctions would otherwise take quadratic, or exponential, memory.
     fn flat(connective: Connective, parts: impl IntoIterator<Item = Formula>) -> Formula {
         let neutral = connective == Connective::And;
-        let mut children = Vec::new();
-        for part in parts {
+        let mut seen = HashSet::new();
+        let mut children: Vec<Formula> = Vec::new();
+        // Parts stay alive to the end, so that no address in `seen` is used again by another part.
+        let mut emptied = Vec::new();
+        for mut part in parts {
+            if part.as_constant() == Some(neutral) || !seen.insert(part.key()) {
+                continue;
+            }
+            if part.as_constant().is_some() {
+                return part;
+            }
+            match Arc::get_mut(&mut part.0) {
+                // Nobody else has it: its parts can be moved.
+                Some(Node::Connective(inner, own)) if *inner == connective => {
+                    if children.is_empty() {
+                        children = std::mem::take(own);
+                    } else {
+                        children.append(own);
+                    }
+                    emptied.push(part);
+                    continue;
+                }
+                _ => {}
+            }
             match part.node() {
-                Node::Constant(value) if *value == neutral => {}
-                Node::Constant(_) => return part,
-                Node::Connective(inner, grandchildren) if *inner == connective => {
-                    children.extend(grandchildren.iter().cloned());
+                Node::Connective(inner, shared) if *inner == connective && shared.len() <= SPLICED => {
+                    children.extend(shared.iter().cloned());
+                    emptied.push(part);
                 }
                 _ => children.push(part),
             }
@@ -329,6 +357,22 @@ mod tests {
         assert_eq!((!!a.clone()).to_string(), a.to_string());
         assert_eq!(a.clone().iff(Formula::no()).to_string(), (!a.clone()).to_string());
         assert_eq!(Formula::yes().ite(b.clone(), c).to_string(), b.to_string());
+    }
+
+    #[test]
+    fn chains_of_shared_parts_stay_small() {
+        let [x] = reals(["x"]);
+        let mut doubled = x.le(0) & x.le(1);
+        let mut chain = doubled.clone();
+        let mut keep = Vec::new();
+        for k in 0..20_000 {
+            doubled = doubled.clone() & doubled;
+            chain = chain & x.le(k % 100);
+            keep.push(chain.clone());
+        }
+        assert!(doubled.children().len() <= 2);
+        assert!(chain.children().len() <= SPLICED + 1);
+        assert!(chain.contains(&[-1.0]) && !chain.contains(&[1.0]));
     }
 
     #[test]

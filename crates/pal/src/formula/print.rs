@@ -21,7 +21,7 @@ fn write_node(node: &Node, children: &[Arc<str>]) -> String {
         Node::Bool(var) => var.to_string(),
         Node::Atom(atom) => atom.to_string(),
         Node::Connective(connective, parts) => {
-            let child = |k: usize| bracketed(&parts[k], &children[k], *connective);
+            let child = |k: usize| bracketed(&parts[k], &children[k]);
             let joined = |with: &str| (0..parts.len()).map(child).collect::<Vec<_>>().join(with);
             match connective {
                 Connective::Not => negation(&parts[0], &children[0]),
@@ -51,10 +51,9 @@ fn negation(inner: &Formula, text: &str) -> String {
     }
 }
 
-fn bracketed(child: &Formula, text: &str, parent: Connective) -> String {
+fn bracketed(child: &Formula, text: &str) -> String {
     match child.node() {
         Node::Connective(inner, _) if *inner != Connective::Not && *inner != Connective::Ite => {
-            debug_assert!(*inner != parent || *inner == Connective::Iff, "and/or are flat");
             format!("({text})")
         }
         _ => text.to_string(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::search::{Node, Step};
+use super::search::{Load, Node, Step};
 use super::unbounded::Unbounded;
 use super::{Cell, Region};
 
@@ -46,7 +46,7 @@ pub struct Decomposition {
 /// It yields an error, once, when it meets a part of the region that is unbounded.
 pub struct Cells<'r> {
     region: &'r Region,
-    stack: Vec<Node>,
+    stack: Vec<Node<()>>,
 }
 
 impl Iterator for Cells<'_> {
@@ -55,7 +55,7 @@ impl Iterator for Cells<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while let Some(node) = self.stack.pop() {
             match self.region.step(node) {
-                Step::Cell(cell) => return Some(Ok(cell)),
+                Step::Cell(cell, ()) => return Some(Ok(cell)),
                 Step::Split(children) => self.stack.extend(children.into_iter().rev()),
                 Step::Unbounded(ray) => {
                     self.stack.clear();
@@ -73,16 +73,16 @@ const WIDTH: usize = 64;
 const STRIDE: usize = 512;
 
 /// An element of the ordered list: results, or a node still to be searched.
-enum Slot<T> {
+enum Slot<T, L> {
     Done(Vec<T>),
-    Open(Box<Node>),
+    Open(Box<Node<L>>),
     Failed(Unbounded),
 }
 
 impl Region {
     /// The cells as a stream.
     pub fn cells(&self) -> Cells<'_> {
-        Cells { region: self, stack: self.root().into_iter().collect() }
+        Cells { region: self, stack: self.root(()).into_iter().collect() }
     }
 
     /// All cells, found on all cores.
@@ -97,20 +97,17 @@ impl Region {
         }
         let start = Instant::now();
         let mut cells = Vec::new();
-        let mut stack: Vec<Node> = self.root().into_iter().collect();
+        let mut stack: Vec<Node<()>> = self.root(()).into_iter().collect();
         while let Some(node) = stack.pop() {
-            let stop = if budget.cells.is_some_and(|limit| cells.len() >= limit) {
-                Some(StopReason::CellLimit)
-            } else if budget.time.is_some_and(|limit| start.elapsed() >= limit) {
-                Some(StopReason::TimeLimit)
-            } else {
-                None
-            };
-            if let Some(stop) = stop {
-                return Ok(Decomposition { cells, stop });
+            if budget.time.is_some_and(|limit| start.elapsed() >= limit) {
+                return Ok(Decomposition { cells, stop: StopReason::TimeLimit });
             }
             match self.step(node) {
-                Step::Cell(cell) => cells.push(cell),
+                // Only one more cell shows that the limit cuts anything off.
+                Step::Cell(_, ()) if budget.cells.is_some_and(|limit| cells.len() >= limit) => {
+                    return Ok(Decomposition { cells, stop: StopReason::CellLimit });
+                }
+                Step::Cell(cell, ()) => cells.push(cell),
                 Step::Split(children) => stack.extend(children.into_iter().rev()),
                 Step::Unbounded(ray) => return Err(ray),
             }
@@ -122,7 +119,16 @@ impl Region {
     ///
     /// Of several unbounded parts the first one in that order is reported.
     pub fn map_cells<T: Send>(&self, visit: impl Fn(Cell) -> T + Sync) -> Result<Vec<T>, Unbounded> {
-        let mut slots: Vec<Slot<T>> = self.root().into_iter().map(|node| Slot::Open(Box::new(node))).collect();
+        self.map_loaded(self.root(()), |cell, ()| visit(cell))
+    }
+
+    /// Like [`Region::map_cells`], with a load that is settled on every cell.
+    pub(crate) fn map_loaded<T: Send, L: Load>(
+        &self,
+        root: Option<Node<L>>,
+        visit: impl Fn(Cell, L) -> T + Sync,
+    ) -> Result<Vec<T>, Unbounded> {
+        let mut slots: Vec<Slot<T, L>> = root.into_iter().map(|node| Slot::Open(Box::new(node))).collect();
         loop {
             let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
             if open == 0 {
@@ -142,14 +148,14 @@ impl Region {
         Ok(all)
     }
 
-    fn advance<T>(&self, slot: Slot<T>, steps: usize, visit: &impl Fn(Cell) -> T) -> Vec<Slot<T>> {
+    fn advance<T, L: Load>(&self, slot: Slot<T, L>, steps: usize, visit: &impl Fn(Cell, L) -> T) -> Vec<Slot<T, L>> {
         let Slot::Open(node) = slot else { return vec![slot] };
         let mut stack = vec![*node];
         let mut done = Vec::new();
         for _ in 0..steps {
             let Some(node) = stack.pop() else { break };
             match self.step(node) {
-                Step::Cell(cell) => done.push(visit(cell)),
+                Step::Cell(cell, load) => done.push(visit(cell, load)),
                 Step::Split(children) => stack.extend(children.into_iter().rev()),
                 Step::Unbounded(ray) => return vec![Slot::Done(done), Slot::Failed(ray)],
             }

@@ -30,11 +30,13 @@ pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub use polytope::{Polytope, Side};
 pub use space::Vertex;
 pub use status::Status;
+pub(crate) use triangulate::factorial;
 pub use unbounded::Unbounded;
 
-use crate::formula::{Atom, Bounds, Constraint, Var};
+use crate::formula::{Atom, Bounds, Constraint, Formula, Var};
 use crate::number::{self, Integer, Rational};
-use skeleton::{Residue, Skeleton};
+pub(crate) use search::Load;
+pub(crate) use skeleton::{Literal, Residue, Skeleton};
 use space::{Hyperplane, Space};
 
 /// The largest number of real variables: a box in more dimensions has too many vertices to list.
@@ -136,6 +138,14 @@ impl Cell {
 impl Region {
     /// Prepares a constraint: numbers its hyperplanes and finds a box that contains it.
     pub fn new(constraint: &Constraint) -> Result<Region, RegionError> {
+        Region::with_conditions(constraint, &[]).map(|(region, _)| region)
+    }
+
+    /// Like [`Region::new`], for a search that carries a load depending on further formulas over the same variables.
+    pub(crate) fn with_conditions(
+        constraint: &Constraint,
+        conditions: &[Formula],
+    ) -> Result<(Region, Vec<Residue>), RegionError> {
         let reals = &constraint.reals;
         check_names(constraint)?;
         if reals.len() > MAX_DIMENSION {
@@ -146,7 +156,10 @@ impl Region {
             constraint.booleans.iter().enumerate().map(|(k, var)| (var, k as u32)).collect();
         let mut builder = SpaceBuilder::new(reals.len());
         let mut plane_of: HashMap<Atom, u32> = HashMap::new();
-        for atom in constraint.formula.atoms() {
+        for atom in conditions.iter().chain([&constraint.formula]).flat_map(Formula::atoms) {
+            if plane_of.contains_key(&atom) {
+                continue;
+            }
             let mut normal = vec![Integer::ZERO; reals.len()];
             for (var, a) in atom.plane().normal() {
                 let axis = axis_of.get(var).ok_or_else(|| RegionError::Undeclared(var.clone()))?;
@@ -155,13 +168,16 @@ impl Region {
             let id = builder.plane(Hyperplane::new(normal, atom.plane().offset().clone()));
             plane_of.insert(atom, id);
         }
-        if let Some(var) = constraint.formula.boolean_variables().iter().find(|v| !boolean_of.contains_key(v)) {
-            return Err(RegionError::Undeclared(var.clone()));
+        let mut used = conditions.iter().chain([&constraint.formula]).flat_map(Formula::boolean_variables);
+        if let Some(var) = used.find(|var| !boolean_of.contains_key(var)) {
+            return Err(RegionError::Undeclared(var));
         }
         let bounds = constraint.formula.bounds();
         let start = builder.starting_box(reals, &bounds);
-        let skeleton = Skeleton::new(&constraint.formula, &|atom| plane_of[atom], &|var| boolean_of[var]);
-        Ok(Region {
+        let compile = |formula: &Formula| Skeleton::new(formula, &|atom| plane_of[atom], &|var| boolean_of[var]);
+        let skeleton = compile(&constraint.formula);
+        let compiled = conditions.iter().map(compile).collect();
+        let region = Region {
             constraint: constraint.clone(),
             space: Arc::new(builder.space),
             start,
@@ -169,7 +185,8 @@ impl Region {
             skeleton,
             knots: Vec::new(),
             enumeration: Enumeration::Partial,
-        })
+        };
+        Ok((region, compiled))
     }
 
     /// The constraint it was made from.

@@ -102,6 +102,11 @@ impl Polytope {
         self.vertices.iter().map(|v| self.space.exact(v).coordinates()).collect()
     }
 
+    /// The exact coordinates of one of its vertices.
+    pub fn exact_coordinates(&self, vertex: &Vertex) -> Vec<Rational> {
+        self.space.exact(vertex).coordinates()
+    }
+
     /// The facets as half-spaces `normal . x <= offset`, integers without a common divisor.
     pub fn half_spaces(&self) -> Vec<(Vec<Integer>, Integer)> {
         let outward = |facet: &Facet| {

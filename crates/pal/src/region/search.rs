@@ -14,13 +14,45 @@ use super::skeleton::{Literal, Residue, Skeleton};
 use super::unbounded::{self, Unbounded};
 use super::{Cell, Enumeration, Region};
 
+/// Something carried along by the search that may itself need literals decided once the formula holds: a weight with cases.
+/// Plain regions carry nothing.
+pub(crate) trait Load: Clone + Send + Sync {
+    /// The hyperplanes it still depends on.
+    fn planes(&self) -> Vec<u32>;
+    /// Simplifies under what is known; false if it vanishes.
+    fn assume(&mut self, decide: &dyn Fn(Literal) -> Option<bool>) -> bool;
+    /// A literal that must be decided before the load is settled.
+    fn choose(&self) -> Option<Literal>;
+    /// Independent summands that are cheaper to follow separately.
+    fn fork(&self) -> Vec<Self>;
+}
+
+impl Load for () {
+    fn planes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn assume(&mut self, _: &dyn Fn(Literal) -> Option<bool>) -> bool {
+        true
+    }
+
+    fn choose(&self) -> Option<Literal> {
+        None
+    }
+
+    fn fork(&self) -> Vec<Self> {
+        Vec::new()
+    }
+}
+
 /// A range of bins `first..last` along one axis.
 pub(crate) type BinRange = (u32, u32);
 
 /// One open node of the search.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub(crate) struct Node<L> {
     pub polytope: Polytope,
+    pub load: L,
     /// What remains undecided; `None` where the formula holds everywhere on the polytope.
     pub open: Option<Arc<Skeleton>>,
     pub booleans: SmallVec<[Option<bool>; 8]>,
@@ -28,16 +60,16 @@ pub(crate) struct Node {
 }
 
 /// What became of a node.
-pub(crate) enum Step {
-    Cell(Cell),
-    /// Up to two children, in order.
-    Split(SmallVec<[Node; 2]>),
+pub(crate) enum Step<L> {
+    Cell(Cell, L),
+    /// Children, in order.
+    Split(SmallVec<[Node<L>; 2]>),
     Unbounded(Unbounded),
 }
 
 impl Region {
     /// The root of the search; none if the formula is false on the bounding box.
-    pub(crate) fn root(&self) -> Option<Node> {
+    pub(crate) fn root<L: Load>(&self, load: L) -> Option<Node<L>> {
         let polytope = self.bounding_polytope()?;
         let bins = self.knots.iter().map(|axis| (0, axis.len() as u32 + 1)).collect();
         let booleans = SmallVec::from_elem(None, self.constraint.booleans.len());
@@ -46,33 +78,39 @@ impl Region {
             Residue::Decided(true) => None,
             Residue::Open(skeleton) => Some(Arc::new(skeleton.clone())),
         };
-        self.settle(Node { polytope, open, booleans, bins })
+        self.settle(Node { polytope, load, open, booleans, bins })
     }
 
-    /// Simplifies the formula under what the polytope decides; `None` where it is false.
-    fn settle(&self, mut node: Node) -> Option<Node> {
-        let Some(open) = &node.open else { return Some(node) };
+    /// Simplifies the formula, and once it holds the load, under what the polytope decides; `None` where nothing is left.
+    fn settle<L: Load>(&self, mut node: Node<L>) -> Option<Node<L>> {
         if self.enumeration == Enumeration::Total {
             return Some(node);
         }
-        let decided: Vec<(u32, Side)> = open
-            .planes
-            .iter()
-            .filter_map(|plane| match node.polytope.position(*plane) {
-                Position::On(side) => Some((*plane, side)),
-                Position::Within | Position::Cut => None,
-            })
-            .collect();
-        self.assume(&mut node, &decided).then_some(node)
+        if let Some(open) = &node.open {
+            let decided = decided_by(&node.polytope, &open.planes);
+            if !self.assume(&mut node, &decided) {
+                return None;
+            }
+        }
+        if node.open.is_none() {
+            let decided = decided_by(&node.polytope, &node.load.planes());
+            if !self.assume(&mut node, &decided) {
+                return None;
+            }
+        }
+        Some(node)
     }
 
     /// Simplifies under decided hyperplanes (sorted); false if nothing is left.
-    fn assume(&self, node: &mut Node, decided: &[(u32, Side)]) -> bool {
-        let Some(open) = &node.open else { return true };
+    fn assume<L: Load>(&self, node: &mut Node<L>, decided: &[(u32, Side)]) -> bool {
+        let Some(open) = &node.open else {
+            let booleans = &node.booleans;
+            return node.load.assume(&|literal| look_up(literal, decided, booleans));
+        };
         if decided.is_empty() && !node.booleans.iter().any(Option::is_some) {
             return true;
         }
-        match simplify(open, decided, &node.booleans) {
+        match open.simplify(|literal| look_up(literal, decided, &node.booleans)) {
             Residue::Decided(false) => false,
             Residue::Decided(true) => {
                 node.open = None;
@@ -86,37 +124,45 @@ impl Region {
     }
 
     /// Takes one node of the search one step further.
-    pub(crate) fn step(&self, node: Node) -> Step {
+    pub(crate) fn step<L: Load>(&self, node: Node<L>) -> Step<L> {
         if let Some(axis) = self.widest_axis(&node) {
             return Step::Split(self.split_bins(node, axis));
         }
         if self.enumeration == Enumeration::Total {
             return self.total_step(node);
         }
-        match node.open.as_ref().map(|open| open.choose()) {
+        if node.open.is_none() {
+            let parts = node.load.fork();
+            if parts.len() > 1 {
+                return Step::Split(parts.into_iter().map(|load| Node { load, ..node.clone() }).collect());
+            }
+        }
+        let literal = match &node.open {
+            Some(open) => open.choose(),
+            None => node.load.choose(),
+        };
+        match literal {
             None => self.emit(node),
-            Some(Some(Literal::Side { plane, .. })) => Step::Split(self.split_plane(node, plane)),
-            Some(Some(Literal::Bool { var, .. })) => Step::Split(self.split_boolean(node, var)),
-            // A skeleton without a literal is decided and was never stored.
-            Some(None) => Step::Split(SmallVec::new()),
+            Some(Literal::Side { plane, .. }) => Step::Split(self.split_plane(node, plane)),
+            Some(Literal::Bool { var, .. }) => Step::Split(self.split_boolean(node, var)),
         }
     }
 
-    fn emit(&self, node: Node) -> Step {
+    fn emit<L: Load>(&self, node: Node<L>) -> Step<L> {
         if node.polytope.is_unbounded() {
             return Step::Unbounded(unbounded::direction(&node.polytope, &self.constraint.reals));
         }
         let bin = node.bins.iter().map(|range| range.0).collect();
-        Step::Cell(Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() })
+        Step::Cell(Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() }, node.load)
     }
 
     /// The axis with the most bins left to separate.
-    fn widest_axis(&self, node: &Node) -> Option<usize> {
+    fn widest_axis<L>(&self, node: &Node<L>) -> Option<usize> {
         let width = |axis: &usize| node.bins[*axis].1 - node.bins[*axis].0;
         (0..node.bins.len()).filter(|axis| width(axis) > 1).max_by_key(|axis| (width(axis), usize::MAX - axis))
     }
 
-    fn split_bins(&self, node: Node, axis: usize) -> SmallVec<[Node; 2]> {
+    fn split_bins<L: Load>(&self, node: Node<L>, axis: usize) -> SmallVec<[Node<L>; 2]> {
         let (first, last) = node.bins[axis];
         let middle = first.midpoint(last);
         // Bin k of an axis lies between its knots k - 1 and k.
@@ -131,7 +177,7 @@ impl Region {
     }
 
     /// The parts of the node's polytope on both sides of a hyperplane; none where it does not reach.
-    fn halves(&self, node: &Node, plane: u32, want: [bool; 2]) -> [Option<Polytope>; 2] {
+    fn halves<L>(&self, node: &Node<L>, plane: u32, want: [bool; 2]) -> [Option<Polytope>; 2] {
         match node.polytope.position(plane) {
             Position::Cut => node.polytope.cut(plane, &node.polytope.signs(plane), want),
             Position::On(Side::Below) | Position::Within => [want[0].then(|| node.polytope.clone()), None],
@@ -139,7 +185,7 @@ impl Region {
         }
     }
 
-    fn split_plane(&self, node: Node, plane: u32) -> SmallVec<[Node; 2]> {
+    fn split_plane<L: Load>(&self, node: Node<L>, plane: u32) -> SmallVec<[Node<L>; 2]> {
         // Whether a side is worth building shows before it is built: often the formula is false on it outright.
         let mut children = [Side::Below, Side::Above].map(|side| {
             let mut child = node.clone();
@@ -154,18 +200,22 @@ impl Region {
         settled.flatten().collect()
     }
 
-    fn split_boolean(&self, node: Node, var: u32) -> SmallVec<[Node; 2]> {
+    fn split_boolean<L: Load>(&self, node: Node<L>, var: u32) -> SmallVec<[Node<L>; 2]> {
         let with = |value: bool| {
             let mut child = node.clone();
             child.booleans[var as usize] = Some(value);
-            self.assume(&mut child, &[]).then_some(child)
+            if !self.assume(&mut child, &[]) {
+                return None;
+            }
+            // Once the formula holds the load has not seen the polytope yet.
+            if node.open.is_some() && child.open.is_none() { self.settle(child) } else { Some(child) }
         };
         [with(false), with(true)].into_iter().flatten().collect()
     }
 
     /// Total enumeration, the slow reference: every atom that cuts and every Boolean is decided before the formula is
     /// looked at.
-    fn total_step(&self, node: Node) -> Step {
+    fn total_step<L: Load>(&self, node: Node<L>) -> Step<L> {
         let Residue::Open(whole) = &self.skeleton else { return self.emit(node) };
         let position = |plane: &u32| node.polytope.position(*plane);
         if let Some(plane) = whole.planes.iter().find(|plane| position(plane) == Position::Cut) {
@@ -185,19 +235,29 @@ impl Region {
             Position::On(side) => Some((*plane, side)),
             _ => None,
         });
-        match simplify(whole, &sides.collect::<Vec<_>>(), &node.booleans) {
+        let sides: Vec<_> = sides.collect();
+        match whole.simplify(|literal| look_up(literal, &sides, &node.booleans)) {
             Residue::Decided(true) => self.emit(node),
             _ => Step::Split(SmallVec::new()),
         }
     }
 }
 
-fn simplify(open: &Skeleton, decided: &[(u32, Side)], booleans: &[Option<bool>]) -> Residue {
-    open.simplify(|literal| match literal {
+/// The sides of the hyperplanes that do not cut the polytope, in the order of the list.
+fn decided_by(polytope: &Polytope, planes: &[u32]) -> Vec<(u32, Side)> {
+    let side = |plane: &u32| match polytope.position(*plane) {
+        Position::On(side) => Some((*plane, side)),
+        Position::Within | Position::Cut => None,
+    };
+    planes.iter().filter_map(side).collect()
+}
+
+fn look_up(literal: Literal, decided: &[(u32, Side)], booleans: &[Option<bool>]) -> Option<bool> {
+    match literal {
         Literal::Side { plane, side } => {
             let known = decided.binary_search_by_key(&plane, |d| d.0).ok()?;
             Some(decided[known].1 == side)
         }
         Literal::Bool { var, value } => booleans[var as usize].map(|known| known == value),
-    })
+    }
 }

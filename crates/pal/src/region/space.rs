@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
-use crate::number::{self, Integer, Rational, bit_length, scaled_to_f64};
+use crate::number::{self, Integer, Rational, bit_length, scaled_coefficient, scaled_to_f64};
 
 /// A hyperplane `a . x = b` with integer coefficients, and its image in doubles.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ impl Hyperplane {
         // Only signs matter: a power of two brings coefficients of any size into the range of doubles.
         let largest = normal.iter().chain([&offset]).map(bit_length).max().unwrap_or(0);
         let shift = largest.saturating_sub(500);
-        let approx_normal = normal.iter().map(|a| scaled_to_f64(a, shift)).collect();
+        let approx_normal = normal.iter().map(|a| scaled_coefficient(a, shift)).collect();
         let approx_offset = scaled_to_f64(&offset, shift);
         Hyperplane { normal, offset, approx_normal, approx_offset }
     }

@@ -77,19 +77,18 @@ impl Polytope {
         if self.flat < n {
             return Rational::ZERO;
         }
-        let points: Vec<_> = self.vertices.iter().map(|v| self.space.exact(v)).collect();
-        let mut sum = Rational::ZERO;
-        for simplex in self.triangulate() {
-            // n! vol = |det of the homogeneous coordinates| / product of the denominators
-            let rows = simplex.iter().map(|v| {
-                let point = points[*v];
-                point.numerators.iter().chain([&point.denominator]).cloned().collect()
-            });
-            let size = determinant(rows.collect());
-            let scale = simplex.iter().fold(Integer::ONE, |product, v| product * &points[*v].denominator);
-            sum += Rational::from_parts_signed(if size < Integer::ZERO { -size } else { size }, scale);
-        }
-        sum / Rational::from(factorial(n))
+        let sizes = self.triangulate().into_iter().map(|simplex| self.exact_size(&simplex));
+        sizes.fold(Rational::ZERO, |sum, size| sum + size) / Rational::from(factorial(n))
+    }
+
+    /// `n!` times the exact volume of a simplex of vertices: the determinant of their homogeneous coordinates over the
+    /// product of the denominators.
+    pub(crate) fn exact_size(&self, simplex: &[usize]) -> Rational {
+        let points: Vec<_> = simplex.iter().map(|v| self.space.exact(&self.vertices[*v])).collect();
+        let rows = points.iter().map(|p| p.numerators.iter().chain([&p.denominator]).cloned().collect());
+        let size = determinant(rows.collect());
+        let scale = points.iter().fold(Integer::ONE, |product, p| product * &p.denominator);
+        Rational::from_parts_signed(if size < Integer::ZERO { -size } else { size }, scale)
     }
 
     /// The volume in doubles, from the vertices in doubles.

@@ -7,7 +7,6 @@
 //! Beyond the standard, a bare negative number such as `-3` is read as a number, since people write it.
 
 mod edit_distance;
-mod junction;
 mod numeral;
 mod operator;
 mod piecewise;

@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::super::{Formula, Relation};
 use super::SmtError;
-use super::junction::Junctions;
 use super::piecewise::{MAX_BITS, MAX_CASES, Piecewise, Refusal};
 use super::scope::{Sort, Value};
 use super::sexpr::Sexpr;
@@ -82,33 +81,28 @@ impl Operator {
     }
 
     /// The value of the operator on its arguments, whose number was checked before.
-    pub(super) fn apply<'t>(
-        self,
-        term: Sexpr<'t>,
-        arguments: Vec<Argument<'t>>,
-        junctions: &mut Junctions,
-    ) -> Result<Value, SmtError> {
+    pub(super) fn apply<'t>(self, term: Sexpr<'t>, arguments: Vec<Argument<'t>>) -> Result<Value, SmtError> {
         let refused = |refusal| explain(refusal, term);
         Ok(match self {
-            Operator::Not => Value::Bool(!junctions.all(truths(term, arguments)?)),
-            Operator::And => Value::Bool(junctions.all(truths(term, arguments)?)),
-            Operator::Or => Value::Bool(junctions.any(truths(term, arguments)?)),
+            Operator::Not => Value::Bool(!Formula::all(truths(term, arguments)?)),
+            Operator::And => Value::Bool(Formula::all(truths(term, arguments)?)),
+            Operator::Or => Value::Bool(Formula::any(truths(term, arguments)?)),
             Operator::Implies => {
                 let mut parts = truths(term, arguments)?;
                 let conclusion = parts.pop();
-                Value::Bool(junctions.any(parts.into_iter().map(|part| !part).chain(conclusion)))
+                Value::Bool(Formula::any(parts.into_iter().map(|part| !part).chain(conclusion)))
             }
             Operator::Xor => {
                 let parts = truths(term, arguments)?;
                 Value::Bool(parts.into_iter().reduce(|a, b| a ^ b).unwrap_or_else(Formula::no))
             }
-            Operator::Ite => choose(term, arguments, junctions)?,
-            Operator::Equal => Value::Bool(equal(term, arguments, junctions)?),
-            Operator::Distinct => Value::Bool(distinct(term, arguments, junctions)?),
-            Operator::LessEqual => Value::Bool(chain(term, arguments, Relation::Le, false, junctions)?),
-            Operator::Less => Value::Bool(chain(term, arguments, Relation::Lt, false, junctions)?),
-            Operator::GreaterEqual => Value::Bool(chain(term, arguments, Relation::Le, true, junctions)?),
-            Operator::Greater => Value::Bool(chain(term, arguments, Relation::Lt, true, junctions)?),
+            Operator::Ite => choose(term, arguments)?,
+            Operator::Equal => Value::Bool(equal(term, arguments)?),
+            Operator::Distinct => Value::Bool(distinct(term, arguments)?),
+            Operator::LessEqual => Value::Bool(chain(term, arguments, Relation::Le, false)?),
+            Operator::Less => Value::Bool(chain(term, arguments, Relation::Lt, false)?),
+            Operator::GreaterEqual => Value::Bool(chain(term, arguments, Relation::Le, true)?),
+            Operator::Greater => Value::Bool(chain(term, arguments, Relation::Lt, true)?),
             Operator::Add | Operator::ToReal => sum(term, arguments, 1)?,
             Operator::Subtract if arguments.len() == 1 => {
                 let minus_one = Piecewise::from(crate::formula::Linear::from(-1));
@@ -201,16 +195,10 @@ fn fold(
 }
 
 /// `left - right  relation  0`, case by case.
-fn compare(
-    term: Sexpr<'_>,
-    left: &Piecewise,
-    right: &Piecewise,
-    relation: Relation,
-    junctions: &mut Junctions,
-) -> Result<Formula, SmtError> {
+fn compare(term: Sexpr<'_>, left: &Piecewise, right: &Piecewise, relation: Relation) -> Result<Formula, SmtError> {
     let mut difference = left.clone();
     difference.add_scaled(right, &Rational::from(-1)).map_err(|refusal| explain(refusal, term))?;
-    Ok(difference.test(junctions, |leaf| Formula::compare(leaf, relation)))
+    Ok(difference.test(|leaf| Formula::compare(leaf, relation)))
 }
 
 /// Every argument in relation with the next one; `swapped` turns the relation around.
@@ -219,15 +207,14 @@ fn chain(
     arguments: Vec<Argument<'_>>,
     relation: Relation,
     swapped: bool,
-    junctions: &mut Junctions,
 ) -> Result<Formula, SmtError> {
     let parts = numbers(term, arguments)?;
     let mut links = Vec::new();
     for (a, b) in parts.iter().zip(parts.iter().skip(1)) {
         let (a, b) = if swapped { (b, a) } else { (a, b) };
-        links.push(compare(term, a, b, relation, junctions)?);
+        links.push(compare(term, a, b, relation)?);
     }
-    Ok(junctions.all(links))
+    Ok(Formula::all(links))
 }
 
 /// Whether the first argument, which decides the sort of the others, is a truth value.
@@ -235,15 +222,15 @@ fn over_truths(arguments: &[Argument<'_>]) -> bool {
     matches!(arguments.first(), Some((Value::Bool(_), _)))
 }
 
-fn equal(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, junctions: &mut Junctions) -> Result<Formula, SmtError> {
+fn equal(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Formula, SmtError> {
     if !over_truths(&arguments) {
-        return chain(term, arguments, Relation::Eq, false, junctions);
+        return chain(term, arguments, Relation::Eq, false);
     }
     let parts = truths(term, arguments)?;
-    Ok(junctions.all(parts.iter().zip(parts.iter().skip(1)).map(|(a, b)| a.clone().iff(b.clone()))))
+    Ok(Formula::all(parts.iter().zip(parts.iter().skip(1)).map(|(a, b)| a.clone().iff(b.clone()))))
 }
 
-fn distinct(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, junctions: &mut Junctions) -> Result<Formula, SmtError> {
+fn distinct(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Formula, SmtError> {
     if over_truths(&arguments) {
         let parts = truths(term, arguments)?;
         // There are only two truth values, so three of them are never distinct.
@@ -262,20 +249,20 @@ fn distinct(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, junctions: &mut Junct
     let mut pairs = Vec::new();
     for (k, a) in parts.iter().enumerate() {
         for b in parts.iter().skip(k + 1) {
-            pairs.push(!compare(term, a, b, Relation::Eq, junctions)?);
+            pairs.push(!compare(term, a, b, Relation::Eq)?);
         }
     }
-    Ok(junctions.all(pairs))
+    Ok(Formula::all(pairs))
 }
 
-fn choose<'t>(term: Sexpr<'t>, arguments: Vec<Argument<'t>>, junctions: &mut Junctions) -> Result<Value, SmtError> {
+fn choose<'t>(term: Sexpr<'t>, arguments: Vec<Argument<'t>>) -> Result<Value, SmtError> {
     let mut arguments = arguments.into_iter();
     let (Some(test), Some(yes), Some(no)) = (arguments.next(), arguments.next(), arguments.next()) else {
         return Err(term.error("`ite` takes exactly three arguments: condition, then, else"));
     };
     let Value::Bool(condition) = test.0 else { return Err(wrong_sort(term, &test, Sort::Bool)) };
     match (yes.0, no.0) {
-        (Value::Bool(yes), Value::Bool(no)) => Ok(Value::Bool(junctions.ite(condition, yes, no))),
+        (Value::Bool(yes), Value::Bool(no)) => Ok(Value::Bool(condition.ite(yes, no))),
         (Value::Real(yes), Value::Real(no)) => {
             let cases = Piecewise::ite(&condition, &yes, &no).map_err(|refusal| explain(refusal, term))?;
             Ok(Value::Real(Rc::new(cases)))

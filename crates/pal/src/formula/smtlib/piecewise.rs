@@ -10,7 +10,6 @@ use std::rc::Rc;
 use dashu_int::ops::BitTest;
 
 use super::super::{Connective, Formula, Linear, Node, Plane, Relation, Var};
-use super::junction::Junctions;
 use crate::number::Rational;
 
 /// Terms with more cases than this are refused.
@@ -249,14 +248,14 @@ impl Piecewise {
     }
 
     /// The formula that holds where the case that applies passes the test.
-    pub(super) fn test(&self, junctions: &mut Junctions, mut leaf: impl FnMut(&Linear) -> Formula) -> Formula {
+    pub(super) fn test(&self, mut leaf: impl FnMut(&Linear) -> Formula) -> Formula {
         let mut results: Vec<Formula> = Vec::new();
         for step in self.steps.iter().rev() {
             let result = match step {
                 Step::Leaf(term) => leaf(term),
                 // Backwards, the `then` part is the last one finished.
                 Step::Branch(test) => match (results.pop(), results.pop()) {
-                    (Some(yes), Some(no)) => junctions.ite(test.clone(), yes, no),
+                    (Some(yes), Some(no)) => test.clone().ite(yes, no),
                     _ => continue,
                 },
             };

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use super::super::{Constraint, Formula, Linear, Var};
 use super::SmtError;
 use super::edit_distance::nearest;
-use super::junction::Junctions;
 use super::operator::Operator;
 use super::piecewise::Piecewise;
 use super::sexpr::{Kind, Sexpr};
@@ -96,7 +95,6 @@ struct Global<'t> {
 #[derive(Default)]
 pub(crate) struct Scope<'t> {
     globals: HashMap<&'t str, Global<'t>>,
-    pub(super) junctions: Junctions,
     /// Terms visited inside macros so far.
     pub(super) expanded: usize,
 }

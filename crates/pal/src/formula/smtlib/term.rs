@@ -113,7 +113,7 @@ impl<'s, 't> Evaluation<'s, 't> {
             Task::Visit(term, inside) => return self.visit(term, inside),
             Task::Apply { operator, term, base } => {
                 let arguments = self.values.split_off(base);
-                let value = operator.apply(term, arguments, &mut self.scope.junctions)?;
+                let value = operator.apply(term, arguments)?;
                 self.values.push((value, term));
             }
             Task::Bind { names, body, inside, base } => {

@@ -3,14 +3,23 @@
 //! The formula is compiled to a decision program: a list of tests, each with the next test to make when it holds and
 //! when it fails, so that most atoms are never looked at. Each test evaluates `a . x - b` in doubles together
 //! with a bound on its rounding error; only when the sign is in doubt is it evaluated again in exact arithmetic.
+//!
+//! Large batches in up to three dimensions first look up a grid over the bounding box, whose bins hold what is left of the
+//! program there: usually nothing, or a test or two.
+
+mod emit;
+mod grid;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
-use super::{Atom, Connective, Formula, Node, Relation, Var};
-use crate::number::{self, Integer, Rational, scaled_to_f64};
+use super::{Atom, Bounds, Formula, Relation, Var};
+use crate::number::{self, Integer, Rational, scaled_coefficient, scaled_to_f64};
+use emit::Emitter;
+use grid::Grid;
 
 /// Why a formula cannot be compiled for membership tests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +49,10 @@ pub struct Membership {
     atoms: Vec<CompiledAtom>,
     /// Normals of all atoms, `dimension` doubles each: one allocation, walked linearly.
     normals: Vec<f64>,
+    bounds: Bounds,
+    reals: Vec<Var>,
+    /// Built when the first large batch comes.
+    grid: Arc<OnceLock<Option<Grid>>>,
 }
 
 /// Program counter values that end the program.
@@ -48,6 +61,9 @@ const ACCEPT: u32 = u32::MAX - 1;
 
 /// Programs beyond this size are refused; a formula without sharing needs one test per literal.
 const MAX_TESTS: usize = 4_000_000;
+
+/// From this many points on a batch pays for building the grid.
+const LARGE_BATCH: usize = 20_000;
 
 /// Points handled by one parallel task.
 const BLOCK: usize = 4096;
@@ -87,6 +103,9 @@ impl Membership {
             tests: Vec::new(),
             atoms: Vec::new(),
             normals: Vec::new(),
+            bounds: formula.bounds(),
+            reals: reals.to_vec(),
+            grid: Arc::default(),
         };
         let mut atom_ids: HashMap<Atom, u32> = HashMap::new();
         for atom in formula.atoms() {
@@ -111,7 +130,7 @@ impl Membership {
         let mut exact_normal = Vec::new();
         for (var, a) in plane.normal() {
             let at = *reals_at.get(var).ok_or_else(|| MembershipError::UnknownVariable(var.clone()))?;
-            self.normals[start + at] = scaled_to_f64(a, shift);
+            self.normals[start + at] = scaled_coefficient(a, shift);
             exact_normal.push((at, a.clone()));
         }
         Ok(CompiledAtom {
@@ -147,10 +166,20 @@ impl Membership {
             return Vec::new();
         }
         let mut result = vec![false; points.len() / self.dimension];
+        if self.booleans > 0 {
+            return result;
+        }
+        let grid = match result.len() {
+            LARGE_BATCH.. => self.grid.get_or_init(|| Grid::new(self)).as_ref(),
+            _ => None,
+        };
         let blocks = result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * self.dimension));
         blocks.for_each(|(out, rows)| {
             for (slot, point) in out.iter_mut().zip(rows.chunks_exact(self.dimension)) {
-                *slot = self.contains(point);
+                *slot = match grid {
+                    Some(grid) => grid.contains(self, point),
+                    None => self.contains(point),
+                };
             }
         });
         result
@@ -165,16 +194,20 @@ impl Membership {
         count
     }
 
-    #[inline]
     fn run(&self, point: &[f64], booleans: &[bool], exact: &mut usize) -> bool {
-        let mut at = self.entry;
+        self.run_from(&self.tests, self.entry, point, booleans, exact)
+    }
+
+    #[inline]
+    fn run_from(&self, tests: &[Test], entry: u32, point: &[f64], booleans: &[bool], exact: &mut usize) -> bool {
+        let mut at = entry;
         loop {
             match at {
                 ACCEPT => return true,
                 REJECT => return false,
                 _ => {}
             }
-            let test = self.tests[at as usize];
+            let test = tests[at as usize];
             let holds = match test.subject {
                 Subject::Atom(id) => self.atom_holds(id as usize, point, exact),
                 Subject::Boolean(id) => booleans[id as usize],
@@ -219,107 +252,5 @@ impl CompiledAtom {
             sum += x * Rational::from(a.clone());
         }
         sum.cmp(&Rational::ZERO)
-    }
-}
-
-/// Turns a formula into tests: `emit(node, t, f)` yields the label where a test of `node` starts that goes on to `t`
-/// or `f`. Labels are memoised, so a shared subformula is compiled once per pair of continuations.
-struct Emitter<'a> {
-    program: &'a mut Membership,
-    atom_ids: HashMap<Atom, u32>,
-    booleans_at: HashMap<Var, usize>,
-    labels: HashMap<Goal, u32>,
-    /// How far a conjunction or disjunction has got: parts still to do, label of what follows them.
-    resume: HashMap<Goal, (usize, u32)>,
-}
-
-/// A subformula with its continuations.
-type Goal = (*const Node, u32, u32);
-
-impl Emitter<'_> {
-    fn emit(mut self, root: &Formula) -> Result<u32, MembershipError> {
-        // An explicit stack of goals: a goal whose ingredients are missing pushes them and is tried again.
-        let goal = (root, ACCEPT, REJECT);
-        let mut stack = vec![goal];
-        while let Some(&(formula, t, f)) = stack.last() {
-            if self.labels.contains_key(&(formula.key(), t, f)) {
-                stack.pop();
-                continue;
-            }
-            if let Some(label) = self.try_label(formula, t, f, &mut stack)? {
-                self.labels.insert((formula.key(), t, f), label);
-                stack.pop();
-            }
-        }
-        Ok(self.labels[&(root.key(), ACCEPT, REJECT)])
-    }
-
-    fn try_label<'f>(
-        &mut self,
-        formula: &'f Formula,
-        t: u32,
-        f: u32,
-        stack: &mut Vec<(&'f Formula, u32, u32)>,
-    ) -> Result<Option<u32>, MembershipError> {
-        let mut want = |labels: &HashMap<Goal, u32>, child: &'f Formula, t, f| {
-            let known = labels.get(&(child.key(), t, f)).copied();
-            if known.is_none() {
-                stack.push((child, t, f));
-            }
-            known
-        };
-        let label = match formula.node() {
-            Node::Constant(value) => Some(if *value { t } else { f }),
-            Node::Bool(var) => {
-                let id = self.booleans_at.get(var).ok_or_else(|| MembershipError::UnknownVariable(var.clone()))?;
-                Some(self.test(Subject::Boolean(*id as u32), t, f)?)
-            }
-            Node::Atom(atom) => Some(self.test(Subject::Atom(self.atom_ids[atom]), t, f)?),
-            Node::Connective(connective, parts) => match connective {
-                Connective::Not => want(&self.labels, &parts[0], f, t),
-                Connective::And | Connective::Or => {
-                    // From the last part to the first; where an earlier try of this goal stopped, go on from there.
-                    let conjunction = *connective == Connective::And;
-                    let key = (formula.key(), t, f);
-                    let start = (parts.len(), if conjunction { t } else { f });
-                    let (mut left, mut next) = self.resume.get(&key).copied().unwrap_or(start);
-                    while left > 0 {
-                        let (on_true, on_false) = if conjunction { (next, f) } else { (t, next) };
-                        match want(&self.labels, &parts[left - 1], on_true, on_false) {
-                            Some(label) => next = label,
-                            None => break,
-                        }
-                        left -= 1;
-                    }
-                    if left > 0 {
-                        self.resume.insert(key, (left, next));
-                    }
-                    (left == 0).then_some(next)
-                }
-                Connective::Iff => match want(&self.labels, &parts[1], t, f) {
-                    None => None,
-                    Some(same) => match want(&self.labels, &parts[1], f, t) {
-                        None => None,
-                        Some(opposite) => want(&self.labels, &parts[0], same, opposite),
-                    },
-                },
-                Connective::Ite => match want(&self.labels, &parts[1], t, f) {
-                    None => None,
-                    Some(yes) => match want(&self.labels, &parts[2], t, f) {
-                        None => None,
-                        Some(no) => want(&self.labels, &parts[0], yes, no),
-                    },
-                },
-            },
-        };
-        Ok(label)
-    }
-
-    fn test(&mut self, subject: Subject, on_true: u32, on_false: u32) -> Result<u32, MembershipError> {
-        if self.program.tests.len() >= MAX_TESTS {
-            return Err(MembershipError::TooLarge(MAX_TESTS));
-        }
-        self.program.tests.push(Test { subject, on_true, on_false });
-        Ok(self.program.tests.len() as u32 - 1)
     }
 }

@@ -1,0 +1,282 @@
+//! Downward-closed sets of exponents: the monomials whose integrals are computed together.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Marks a predecessor that does not exist because the exponent is already 0.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// Sets larger than this are refused: their tables would not fit into memory.
+const MAX_LEN: u128 = 50_000_000;
+
+/// Why a set of exponents cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExponentsError {
+    /// The set would be too large.
+    #[error("{0} monomials are too many; at most {MAX_LEN} are possible. Lower the degree")]
+    TooMany(u128),
+    /// An exponent vector has the wrong length.
+    #[error("an exponent has {given} entries, expected {wanted}")]
+    Length {
+        /// entries given
+        given: usize,
+        /// entries expected
+        wanted: usize,
+    },
+}
+
+/// A downward-closed set of exponents in `n` variables, ordered by total degree and then lexicographically
+/// (first variable first). With `alpha` it contains every smaller exponent.
+///
+/// ```
+/// use pal::moments::Exponents;
+/// let set = Exponents::total_degree(2, 2).unwrap();
+/// let list: Vec<_> = set.iter().collect();
+/// assert_eq!(list, [&[0, 0][..], &[1, 0], &[0, 1], &[2, 0], &[1, 1], &[0, 2]]);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exponents {
+    dimension: usize,
+    len: usize,
+    flat: Vec<u16>,
+    /// `predecessors[i * n + j]` is the position of exponent `i` minus one in variable `j`, or `NONE`.
+    predecessors: Vec<u32>,
+    /// Where each total degree starts; one more entry than there are degrees.
+    levels: Vec<usize>,
+}
+
+impl Exponents {
+    /// All exponents of total degree at most `degree`.
+    pub fn total_degree(dimension: usize, degree: u16) -> Result<Self, ExponentsError> {
+        let n = dimension;
+        let len = binomial(n as u128 + u128::from(degree), n as u128);
+        if len > MAX_LEN {
+            return Err(ExponentsError::TooMany(len));
+        }
+        // below(r, m): how many monomials in m variables have degree less than r.
+        let rows = usize::from(degree) + 2;
+        let table: Vec<u32> = (0..=n)
+            .flat_map(|m| (0..rows).map(move |r| (r, m)))
+            .map(|(r, m)| match r {
+                0 => 0,
+                _ => binomial((r - 1 + m) as u128, m as u128) as u32,
+            })
+            .collect();
+        let below = |r: u16, m: usize| table[m * rows + usize::from(r)];
+        let mut set = Exponents {
+            dimension,
+            len: len as usize,
+            flat: Vec::with_capacity(len as usize * n),
+            predecessors: Vec::with_capacity(len as usize * n),
+            levels: vec![0],
+        };
+        let mut alpha = vec![0u16; n];
+        let mut rank = vec![0u32; n + 1];
+        for total in 0..=degree {
+            alpha.iter_mut().for_each(|a| *a = 0);
+            if n > 0 {
+                alpha[0] = total;
+            }
+            let mut count = 0;
+            loop {
+                set.flat.extend_from_slice(&alpha);
+                count += 1;
+                // Position inside a degree: sum over j of below(rest_j, n - 1 - j), rest_j the degree after variable j.
+                // Taking one from variable i lowers rest_j for j < i and leaves the others.
+                let mut rest = total;
+                for j in (0..n).rev() {
+                    let after = if j + 1 == n { 0 } else { rest };
+                    rank[j] = rank[j + 1] + below(after, n - 1 - j);
+                    rest = after + alpha[j];
+                    if j + 1 == n {
+                        rest = alpha[j];
+                    }
+                }
+                let (mut lowered, mut rest) = (0u32, total);
+                for i in 0..n {
+                    if alpha[i] == 0 {
+                        set.predecessors.push(NONE);
+                    } else {
+                        let start = set.levels[usize::from(total) - 1] as u32;
+                        set.predecessors.push(start + lowered + rank[i]);
+                    }
+                    rest -= alpha[i];
+                    if rest > 0 {
+                        lowered += below(rest - 1, n - 1 - i);
+                    }
+                }
+                if !next_of_degree(&mut alpha) {
+                    break;
+                }
+            }
+            set.levels.push(set.levels[usize::from(total)] + count);
+            if n == 0 {
+                break;
+            }
+        }
+        Ok(set)
+    }
+
+    /// All exponents with at most the given degree in each variable.
+    pub fn tensor(degrees: &[u16]) -> Result<Self, ExponentsError> {
+        let len = degrees.iter().try_fold(1u128, |product, d| product.checked_mul(u128::from(*d) + 1));
+        match len {
+            Some(len) if len <= MAX_LEN => Self::closure(degrees.len(), [degrees.to_vec()]),
+            other => Err(ExponentsError::TooMany(other.unwrap_or(u128::MAX))),
+        }
+    }
+
+    /// The smallest downward-closed set that contains the given exponents.
+    pub fn closure(dimension: usize, exponents: impl IntoIterator<Item = Vec<u16>>) -> Result<Self, ExponentsError> {
+        // Keyed by total degree first, and by larger leading exponents first within a degree.
+        let key = |alpha: &[u16]| {
+            let total = alpha.iter().map(|a| u32::from(*a)).sum::<u32>();
+            (total, alpha.iter().map(|a| std::cmp::Reverse(*a)).collect::<Vec<_>>())
+        };
+        let mut all = BTreeSet::from([key(&vec![0; dimension])]);
+        let mut pending = Vec::new();
+        for alpha in exponents {
+            if alpha.len() != dimension {
+                return Err(ExponentsError::Length { given: alpha.len(), wanted: dimension });
+            }
+            if all.insert(key(&alpha)) {
+                pending.push(alpha);
+            }
+            while let Some(alpha) = pending.pop() {
+                for j in (0..dimension).filter(|j| alpha[*j] > 0) {
+                    let mut smaller = alpha.clone();
+                    smaller[j] -= 1;
+                    if all.insert(key(&smaller)) {
+                        pending.push(smaller);
+                    }
+                }
+                if all.len() as u128 > MAX_LEN {
+                    return Err(ExponentsError::TooMany(all.len() as u128));
+                }
+            }
+        }
+        let list: Vec<Vec<u16>> =
+            all.iter().map(|(_, alpha)| alpha.iter().map(|reversed| reversed.0).collect()).collect();
+        let totals: Vec<u32> = all.iter().map(|(total, _)| *total).collect();
+        let position: HashMap<&[u16], u32> =
+            list.iter().enumerate().map(|(at, alpha)| (&alpha[..], at as u32)).collect();
+        let mut predecessors = Vec::with_capacity(list.len() * dimension);
+        for alpha in &list {
+            for j in 0..dimension {
+                let mut smaller = alpha.clone();
+                predecessors.push(match smaller[j].checked_sub(1) {
+                    None => NONE,
+                    Some(less) => {
+                        smaller[j] = less;
+                        position[&smaller[..]]
+                    }
+                });
+            }
+        }
+        let top = totals.last().copied().unwrap_or(0);
+        let levels = (0..=top + 1).map(|degree| totals.partition_point(|total| *total < degree)).collect();
+        let flat = list.concat();
+        Ok(Exponents { dimension, len: totals.len(), flat, predecessors, levels })
+    }
+
+    /// The number of variables.
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// How many exponents there are.
+    #[allow(clippy::len_without_is_empty)] // never empty: 0 is always a member
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The largest total degree.
+    pub fn degree(&self) -> usize {
+        self.levels.len() - 2
+    }
+
+    /// The exponent at a position.
+    pub fn get(&self, position: usize) -> &[u16] {
+        &self.flat[position * self.dimension..(position + 1) * self.dimension]
+    }
+
+    /// All exponents in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u16]> {
+        (0..self.len).map(|position| self.get(position))
+    }
+
+    /// All exponents in order, one after the other in one slice.
+    pub fn flat(&self) -> &[u16] {
+        &self.flat
+    }
+
+    /// A table from exponents to positions.
+    pub fn positions(&self) -> HashMap<&[u16], usize> {
+        self.iter().enumerate().map(|(position, alpha)| (alpha, position)).collect()
+    }
+
+    pub(crate) fn predecessors(&self, position: usize) -> &[u32] {
+        &self.predecessors[position * self.dimension..(position + 1) * self.dimension]
+    }
+
+    /// The positions of each total degree.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+        self.levels.windows(2).map(|pair| pair[0]..pair[1])
+    }
+}
+
+/// The next exponent of the same total degree; false after the last one.
+fn next_of_degree(alpha: &mut [u16]) -> bool {
+    let n = alpha.len();
+    let Some(movable) = (0..n.saturating_sub(1)).rev().find(|j| alpha[*j] > 0) else { return false };
+    let tail: u16 = alpha[movable + 1..].iter().sum();
+    alpha[movable + 1..].iter_mut().for_each(|a| *a = 0);
+    alpha[movable] -= 1;
+    alpha[movable + 1] = tail + 1;
+    true
+}
+
+fn binomial(n: u128, k: u128) -> u128 {
+    let mut result = 1u128;
+    for i in 1..=k {
+        result = match result.checked_mul(n - k + i) {
+            Some(product) => product / i,
+            None => return u128::MAX,
+        };
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_numbering_agrees_with_the_general_one() {
+        for n in 0..=5 {
+            for d in 0..=6u16 {
+                let fast = Exponents::total_degree(n, d).unwrap();
+                let corners = (0..n).map(|j| (0..n).map(|i| if i == j { d } else { 0 }).collect());
+                let all: Vec<Vec<u16>> = fast.iter().map(<[u16]>::to_vec).collect();
+                let slow = Exponents::closure(n, corners.chain(all)).unwrap();
+                assert_eq!(fast.len() as u128, binomial((n + usize::from(d)) as u128, n as u128));
+                if n > 0 {
+                    assert_eq!(fast, slow, "n = {n}, d = {d}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tensor_sets_are_boxes() {
+        let set = Exponents::tensor(&[2, 1]).unwrap();
+        assert_eq!((set.len(), set.degree()), (6, 3));
+        assert!(set.iter().all(|alpha| alpha[0] <= 2 && alpha[1] <= 1));
+    }
+
+    #[test]
+    fn sets_that_cannot_fit_are_refused() {
+        assert!(Exponents::total_degree(20, 60).is_err());
+        assert!(Exponents::tensor(&[1000, 1000, 1000]).is_err());
+        assert!(Exponents::closure(2, [vec![1]]).is_err());
+    }
+}
