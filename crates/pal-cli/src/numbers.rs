@@ -1,6 +1,6 @@
 //! Exact numbers on the way out: sums of many fractions, and fractions short enough to read.
 
-use pal::number::{Integer, Rational, show, to_f64};
+use pal::number::{Integer, Rational, to_f64};
 
 /// Digits of a numerator or denominator beyond which text shows only the ends.
 const READABLE: usize = 24;
@@ -21,7 +21,7 @@ pub fn readable(value: &Rational) -> String {
 
 /// A fraction, or its nearest decimal with `~` if it is long.
 pub fn brief(value: &Rational) -> String {
-    let text = show(value);
+    let text = value.to_string();
     if text.len() <= 12 { text } else { format!("~{:?}", to_f64(value)) }
 }
 

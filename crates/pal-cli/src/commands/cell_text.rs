@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use pal::formula::{Constraint, Linear};
-use pal::number::{Integer, Rational, show, to_f64};
+use pal::number::{Integer, Rational, to_f64};
 use pal::region::Cell;
 use serde::Serialize;
 
@@ -77,7 +77,8 @@ impl Style<'_> {
         let facets = (0..polytope.half_spaces().len()).map(|facet| polytope.facet_vertices(facet));
         let booleans = || self.constraint.booleans.iter().map(|var| var.name()).zip(cell.booleans().iter().copied());
         if self.json {
-            let exact = || polytope.exact_vertices().iter().map(|v| v.iter().map(show).collect()).collect();
+            let exact =
+                || polytope.exact_vertices().iter().map(|v| v.iter().map(Rational::to_string).collect()).collect();
             let half_space = |(normal, offset): (Vec<Integer>, Integer)| HalfSpace {
                 normal: normal.iter().map(json_integer).collect(),
                 offset: json_integer(&offset),
@@ -92,7 +93,7 @@ impl Style<'_> {
                 bin: (!cell.bin().is_empty()).then(|| cell.bin()),
                 booleans: booleans().collect(),
                 volume: to_f64(volume),
-                volume_exact: show(volume),
+                volume_exact: volume.to_string(),
             };
             return json_line(out, &line);
         }
@@ -108,7 +109,7 @@ impl Style<'_> {
         }
         writeln!(out)?;
         for (v, (vertex, exact)) in polytope.vertices().iter().zip(polytope.exact_vertices()).enumerate() {
-            let text = |(x, exact): (&f64, &Rational)| if self.exact { show(exact) } else { shorter(*x, exact) };
+            let text = |(x, exact): (&f64, &Rational)| if self.exact { exact.to_string() } else { shorter(*x, exact) };
             let point: Vec<String> = vertex.coordinates().iter().zip(&exact).map(text).collect();
             writeln!(out, "  vertex {v}  ({})", point.join(", "))?;
         }

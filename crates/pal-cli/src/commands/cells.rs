@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use pal::number::{Rational, show, to_f64};
+use pal::number::{Rational, to_f64};
 use pal::region::{Cell, Region, RegionError};
 
 use super::cell_text::{Simplex, Style, Summary};
@@ -128,7 +128,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         cells: count,
         simplices: args.triangulate.then_some(simplices),
         volume: to_f64(&total),
-        volume_exact: show(&total),
+        volume_exact: total.to_string(),
         stop,
         seconds: start.elapsed().as_secs_f64(),
     };

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pal::formula::Var;
-use pal::number::{Rational, show, to_f64};
+use pal::number::{Rational, to_f64};
 use pal::region::{Cell, Region, Status};
 use serde::Serialize;
 
@@ -123,14 +123,14 @@ fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Rep
         atoms: constraint.formula.atoms().len(),
         cells: findings.cells,
         volume: findings.volume.as_ref().map(to_f64),
-        volume_exact: findings.volume.as_ref().map(show),
+        volume_exact: findings.volume.as_ref().map(Rational::to_string),
         bounding_box: findings.bounding_box.as_ref().map(|extents| extents.iter().map(ends).collect()),
         ray: match &findings.status {
             Status::Unbounded(ray) => Some(ray.direction.iter().map(to_f64).collect()),
             _ => None,
         },
         witness: match &findings.status {
-            Status::LowerDimensional(point) => Some(point.iter().map(show).collect()),
+            Status::LowerDimensional(point) => Some(point.iter().map(Rational::to_string).collect()),
             _ => None,
         },
         file: file.to_string(),

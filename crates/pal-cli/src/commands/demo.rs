@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use pal::formula::{Constraint, GeoJsonOptions, Polygon, Ring, Var, parse_geojson, reals};
-use pal::number::{Rational, show, to_f64};
+use pal::number::{Rational, to_f64};
 use pal::region::Region;
 use pal::shapes;
 use serde::Serialize;
@@ -26,7 +26,7 @@ use crate::{Global, Outcome, output};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal demo\n  \
-    pal demo -o /tmp/pictures\n\n\
+    pal demo -o pictures\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     /// Directory for the pictures; made if it is not there
@@ -137,7 +137,7 @@ fn present(
         cells: found.len(),
         triangles,
         area: to_f64(&area),
-        area_exact: show(&area),
+        area_exact: area.to_string(),
         milliseconds,
         pictures,
     };
