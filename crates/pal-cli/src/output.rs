@@ -19,7 +19,10 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
 
 /// Prints an error with its causes. Standard error may be closed as well: then there is nobody to tell.
 pub fn complain(error: &anyhow::Error) {
-    let _ = writeln!(io::stderr(), "pal: {error:#}");
+    // Every other trouble with files carries the name of the file.
+    let bare = error.chain().len() == 1 && error.is::<io::Error>();
+    let place = if bare { "standard output: cannot write: " } else { "" };
+    let _ = writeln!(io::stderr(), "pal: {place}{error:#}");
 }
 
 /// Whether an error means that the reader of our output went away.

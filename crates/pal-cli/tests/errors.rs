@@ -75,6 +75,18 @@ fn outputs_that_cannot_be_written() {
     folder.pal(&["demo", "-o", "file/below"]).failed("pal: file/below: cannot make the directory: ");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named() {
+    let folder = Folder::new("errors-full");
+    folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
+    for command in [&["check", "r.smt2"][..], &["cells", "r.smt2", "--json"], &["completions", "bash"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let run = common::Run::of(folder.command(command).stdout(full).output().unwrap());
+        run.failed("pal: standard output: cannot write: ");
+    }
+}
+
 #[test]
 fn help_has_examples_and_exit_codes_and_the_examples_parse() {
     let folder = Folder::new("errors-help");

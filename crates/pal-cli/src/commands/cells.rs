@@ -76,7 +76,7 @@ type Cells = Receiver<Result<Found, RegionError>>;
 
 /// The next thing that happens.
 enum Event {
-    Cell(Box<Found>),
+    Found(Result<Found, RegionError>),
     Stop(&'static str),
 }
 
@@ -102,12 +102,12 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let stop = loop {
         // Beyond what the clock can tell there is no limit.
         let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
-        let Found { cell, volume, simplices: corners } =
-            match next(&cells, &mut out, deadline, interrupted).with_context(|| args.input.name())? {
-                Event::Stop(reason) => break reason,
-                Event::Cell(_) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
-                Event::Cell(found) => *found,
-            };
+        let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, interrupted)? {
+            Event::Stop(reason) => break reason,
+            Event::Found(Err(error)) => return Err(error).with_context(|| args.input.name()),
+            Event::Found(Ok(_)) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
+            Event::Found(Ok(found)) => found,
+        };
         style.cell(&mut out, count, &cell, &volume)?;
         for corners in &corners {
             style.simplex(&mut out, &Simplex { index: simplices, cell: count, corners }, &cell)?;
@@ -178,7 +178,7 @@ fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrup
             }
         };
         match found {
-            Ok(found) => return Ok(Event::Cell(Box::new(found?))),
+            Ok(found) => return Ok(Event::Found(found)),
             Err(RecvTimeoutError::Disconnected) => return Ok(Event::Stop("complete")),
             Err(RecvTimeoutError::Timeout) => {}
         }

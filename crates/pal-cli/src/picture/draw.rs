@@ -17,6 +17,10 @@ pub const FONT: &str = "sans-serif";
 
 const HATCH_SPACING: f64 = 9.0;
 const TICK: f64 = 5.0;
+/// The width of a letter in font sizes, on average and a bit more.
+const LETTER: f64 = 0.62;
+/// Names are not set smaller than this.
+const SMALLEST: f64 = 10.0;
 /// Twice what is seen of it.
 const BOUNDARY_WIDTH: f64 = 2.6;
 
@@ -44,13 +48,9 @@ pub fn draw<B: DrawingBackend>(area: &DrawingArea<B, Shift>, scene: &Scene, layo
     page.region(scene, layout)?;
     page.axes(scene, layout)?;
     if let Some(title) = &scene.title {
-        page.text(
-            title,
-            LARGE,
-            [(layout.frame[0] + layout.frame[2]) / 2.0, 22.0],
-            (HPos::Center, VPos::Center),
-            false,
-        )?;
+        let middle = (layout.frame[0] + layout.frame[2]) / 2.0;
+        let room = 2.0 * middle.min(WIDTH - middle) - 16.0;
+        page.name(title, room, [middle, 22.0], VPos::Center, false)?;
     }
     area.present().map_err(unexpected)
 }
@@ -89,6 +89,18 @@ impl<B: DrawingBackend> Page<'_, B> {
         let style = TextStyle::from(font).color(&colours::INK).pos(Pos::new(h, v));
         let lower = if matches!(v, VPos::Center) && !upwards { self.grid.lower * size } else { 0.0 };
         self.area.draw_text(&printable, &style, self.pixel([at[0], at[1] + lower])).map_err(unexpected)
+    }
+
+    /// A title or the name of an axis, centred; one that is too long for its room is set smaller, and cut if it must be.
+    fn name(&self, text: &str, room: f64, at: Point, vertical: VPos, upwards: bool) -> Result<()> {
+        let count = text.chars().count() as f64;
+        let size = (room / (count * LETTER)).clamp(SMALLEST, LARGE);
+        let fits = (room / (size * LETTER)) as usize;
+        if count * LETTER * size <= room * 1.001 {
+            return self.text(text, size, at, (HPos::Center, vertical), upwards);
+        }
+        let cut: String = text.chars().take(fits.saturating_sub(1)).chain(['\u{2026}']).collect();
+        self.text(&cut, size, at, (HPos::Center, vertical), upwards)
     }
 
     /// The whole frame, shaded and hatched; what is allowed covers it later.
@@ -156,13 +168,15 @@ impl<B: DrawingBackend> Page<'_, B> {
             self.text(label, SMALL, [left - TICK - 4.0, y], (HPos::Right, VPos::Center), false)?;
         }
         let middle = (left + right) / 2.0;
-        self.text(&scene.axes[0], LARGE, [middle, layout.height - 30.0], (HPos::Center, VPos::Top), false)?;
+        let room = 2.0 * middle.min(WIDTH - middle) - 16.0;
+        self.name(&scene.axes[0], room, [middle, layout.height - 30.0], VPos::Top, false)?;
         if let Some(name) = scene.axes.get(1) {
             let aside = layout.y_ticks.widest() as f64 * SMALL * 0.64 + 26.0;
             // One or two letters read best upright.
             let upwards = name.chars().count() > 2;
             let at = [(left - aside).clamp(12.0, WIDTH), (top + bottom) / 2.0];
-            self.text(name, LARGE, at, (HPos::Center, VPos::Center), upwards)?;
+            let room = if upwards { layout.height - 40.0 } else { 2.0 * LARGE };
+            self.name(name, room, at, VPos::Center, upwards)?;
         }
         Ok(())
     }

@@ -41,8 +41,7 @@ impl Scene {
         if !(1..=2).contains(&variables.len()) {
             bail!(
                 "a picture needs a constraint over 1 or 2 real variables, this one has {}; \
-                 `pal cells --json` lists cells in any dimension, and an assertion such as (assert (= z 0)) does not \
-                 help: substitute the constant for the variable instead",
+                 `pal cells` lists cells in any dimension; to draw a slice, put constants in place of the other variables",
                 variables.len()
             );
         }
