@@ -1,1 +1,91 @@
-fn main() {}
+//! `pal`: regions under linear constraints, from the command line.
+//!
+//! This file is glue: it parses arguments, runs one command and maps what became of it to an exit code. Everything that
+//! computes lives in the `pal` library.
+
+mod commands;
+mod input;
+mod numbers;
+mod output;
+mod picture;
+mod progress;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Parser, Subcommand};
+
+use commands::{cells, check, completions, demo, plot};
+
+/// How a run ended, when it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All that was asked for: exit code 0.
+    Done,
+    /// Stopped by a limit or by Ctrl-C, with what there was: exit code 1.
+    Stopped,
+}
+
+/// The exit codes, shown at the end of every help text.
+pub const EXIT_CODES: &str = "Exit codes: 0 done, 1 stopped by a limit or Ctrl-C with what there was, 2 error";
+
+#[derive(Parser)]
+#[command(name = "pal", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG_ABOUT: &str = "Exact regions under linear constraints.\n\n\
+    Reads a constraint (SMT-LIB 2 formulas, GeoJSON maps), tells what kind of region it describes, cuts it into disjoint \
+    convex cells with exact rational vertices, and draws it.";
+
+/// Options of all commands.
+#[derive(clap::Args, Clone, Copy)]
+pub struct Global {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Number of threads; 0 means one per core
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    pub threads: u16,
+    /// No progress and no notes on standard error
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Check(check::Args),
+    Cells(cells::Args),
+    Plot(plot::Args),
+    Demo(demo::Args),
+    Completions(completions::Args),
+}
+
+fn run(cli: Cli) -> Result<Outcome> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.global.threads.into());
+    pool.build_global().context("cannot start the threads; try a smaller --threads")?;
+    match cli.command {
+        Command::Check(args) => check::run(&args, cli.global),
+        Command::Cells(args) => cells::run(&args, cli.global),
+        Command::Plot(args) => plot::run(&args, cli.global),
+        Command::Demo(args) => demo::run(&args, cli.global),
+        Command::Completions(args) => completions::run::<Cli>(&args),
+    }
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Stopped) => ExitCode::from(1),
+        // Whoever reads our output has seen enough.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::from(2)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! `pal cells`: the disjoint convex cells of a region, one after the other.
+//!
+//! The search runs on a thread of its own and hands cells over through a short queue. Memory stays small however many cells
+//! there are, a slow reader slows the search down, and limits and Ctrl-C are obeyed even while a cell takes long.
+
+use std::io::Write;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use pal::number::{Rational, to_f64};
+use pal::region::{Cell, Region, RegionError};
+
+use super::cell_text::{Simplex, Style, Summary};
+use crate::input::Input;
+use crate::numbers::Sum;
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+/// List the disjoint convex cells of a region
+///
+/// Cells are printed as they are found. With --json every line is one object whose `type` is `cell`, `simplex` or, last,
+/// `summary`. Ctrl-C stops with what there is and a summary.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal cells region.smt2\n  \
+    pal cells map.geojson --knots 14 --triangulate --json > cells.jsonl\n  \
+    pal cells large.smt2 --limit 1000 --time-limit 10\n\n\
+    Exit codes: 0 done, 1 stopped by a limit or Ctrl-C with what there was, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// Split the bounding box by K equally spaced knots per axis, ends included
+    #[arg(long, value_name = "K")]
+    knots: Option<usize>,
+    /// Cut every cell into simplices
+    #[arg(long)]
+    triangulate: bool,
+    /// Give vertices as fractions too
+    #[arg(long)]
+    exact: bool,
+    /// Stop after N cells
+    #[arg(long, value_name = "N")]
+    limit: Option<NonZeroUsize>,
+    /// Stop after S seconds
+    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = parse_seconds)]
+    time_limit: Option<Duration>,
+}
+
+/// A number of seconds from text.
+fn parse_seconds(text: &str) -> Result<Duration> {
+    let seconds: f64 = text.parse().map_err(|_| anyhow!("not a number of seconds"))?;
+    if seconds.is_nan() || seconds < 0.0 {
+        bail!("give a number of seconds of at least 0, such as 2.5");
+    }
+    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+}
+
+/// Cells waiting to be printed.
+const QUEUE: usize = 64;
+/// How long Ctrl-C may go unnoticed.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// A cell with all that takes long to compute.
+struct Found {
+    cell: Cell,
+    volume: Rational,
+    /// Empty unless asked for.
+    simplices: Vec<Vec<usize>>,
+}
+
+type Cells = Receiver<Result<Found, RegionError>>;
+
+/// The next thing that happens.
+enum Event {
+    Found(Result<Found, RegionError>),
+    Stop(&'static str),
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let start = Instant::now();
+    let region = args.input.region()?;
+    let variables = region.constraint().clone();
+    let (cells, searcher) = search(region, args.knots, args.triangulate);
+    let interrupted: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    ctrlc::set_handler(|| {
+        // The second Ctrl-C means now.
+        if interrupted.swap(true, Ordering::SeqCst) {
+            std::process::exit(130);
+        }
+    })
+    .context("cannot listen for Ctrl-C")?;
+    let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
+    let progress = Progress::new("searching", !global.quiet && !watched);
+
+    let mut out = output::stdout();
+    let style = Style { json: global.json, exact: args.exact, constraint: &variables };
+    let (mut count, mut simplices, mut sum) = (0, 0, Sum::default());
+    let stop = loop {
+        // Beyond what the clock can tell there is no limit.
+        let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
+        let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, interrupted)? {
+            Event::Stop(reason) => break reason,
+            Event::Found(Err(error)) => return Err(error).with_context(|| args.input.name()),
+            Event::Found(Ok(_)) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
+            Event::Found(Ok(found)) => found,
+        };
+        style.cell(&mut out, count, &cell, &volume)?;
+        for corners in &corners {
+            style.simplex(&mut out, &Simplex { index: simplices, cell: count, corners }, &cell)?;
+            simplices += 1;
+        }
+        sum.add(volume);
+        count += 1;
+        progress.cell();
+    };
+    drop(progress);
+    // A search that broke down must not pass for one that is complete.
+    if stop == "complete" && searcher.join().is_err() {
+        bail!("{}: the search broke down; this is a mistake in pal, please report it", args.input.name());
+    }
+    let total = sum.total();
+    let summary = Summary {
+        kind: "summary",
+        cells: count,
+        simplices: args.triangulate.then_some(simplices),
+        volume: to_f64(&total),
+        volume_exact: total.to_string(),
+        stop,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    style.summary(&mut out, &summary, &total)?;
+    out.flush()?;
+    Ok(if stop == "complete" { Outcome::Done } else { Outcome::Stopped })
+}
+
+/// Starts the search. The thread ends when it is done or nobody receives any more; at the latest with the process.
+fn search(region: Region, knots: Option<usize>, triangulate: bool) -> (Cells, JoinHandle<()>) {
+    let (sender, receiver) = mpsc::sync_channel(QUEUE);
+    let searcher = thread::spawn(move || {
+        let region = match knots.map(|count| region.with_uniform_knots(count)).unwrap_or(Ok(region)) {
+            Ok(region) => region,
+            Err(error) => return drop(sender.send(Err(error))),
+        };
+        for cell in region.cells() {
+            let found = cell.map_err(RegionError::from).map(|cell| Found {
+                volume: cell.exact_volume(),
+                simplices: if triangulate { cell.polytope().triangulate() } else { Vec::new() },
+                cell,
+            });
+            if sender.send(found).is_err() {
+                return;
+            }
+        }
+    });
+    (receiver, searcher)
+}
+
+/// Waits for a cell, the end, the deadline or Ctrl-C. What was printed is handed on before waiting.
+fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrupted: &AtomicBool) -> Result<Event> {
+    loop {
+        if interrupted.load(Ordering::SeqCst) {
+            return Ok(Event::Stop("interrupted"));
+        }
+        let now = Instant::now();
+        if deadline.is_some_and(|deadline| now >= deadline) {
+            return Ok(Event::Stop("time-limit"));
+        }
+        let found = match cells.try_recv() {
+            Ok(found) => Ok(found),
+            Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+            Err(TryRecvError::Empty) => {
+                out.flush()?;
+                cells.recv_timeout(deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline - now)))
+            }
+        };
+        match found {
+            Ok(found) => return Ok(Event::Found(found)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Event::Stop("complete")),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}

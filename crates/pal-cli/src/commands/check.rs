@@ -1,0 +1,172 @@
+//! `pal check`: what kind of region a constraint describes.
+
+use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::Result;
+use pal::formula::Var;
+use pal::number::{Rational, to_f64};
+use pal::region::{Cell, Region, Status};
+use serde::Serialize;
+
+use crate::input::Input;
+use crate::numbers::{Sum, brief, readable};
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+/// Tell what kind of region a constraint describes
+///
+/// Prints the variables, the status (bounded, unbounded with a ray, empty, lower-dimensional with a witness point, or no-volume
+/// where the search for a witness gave up), the number of cells, the exact volume and the bounding box. All of these are answers:
+/// the exit code is 0.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal check region.smt2\n  \
+    pal check map.geojson --meaning walkable --json\n  \
+    echo '(declare-const x Real) (assert (<= 0 x 1))' | pal check - --format smt2\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+}
+
+/// What is known about a region.
+struct Findings {
+    status: Status,
+    cells: Option<usize>,
+    volume: Option<Rational>,
+    bounding_box: Option<Extents>,
+}
+
+type Extents = Vec<(Rational, Rational)>;
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let start = Instant::now();
+    let region = args.input.region()?;
+    let findings = examine(&region, &Progress::new("checking", !global.quiet));
+    let mut out = output::stdout();
+    if global.json {
+        let report = report(&args.input.name(), &region, &findings, start.elapsed().as_secs_f64());
+        output::json_line(&mut out, &report)?;
+    } else {
+        print(&mut out, &args.input.name(), &region, &findings)?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+fn examine(region: &Region, progress: &Progress) -> Findings {
+    let bounding_box = Mutex::new(None);
+    let volumes = region.map_cells(|cell| {
+        progress.cell();
+        let extents = extents(&cell);
+        let mut known = bounding_box.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = Some(match known.take() {
+            None => extents,
+            Some(known) => hull(known, extents),
+        });
+        drop(known);
+        cell.exact_volume()
+    });
+    match volumes {
+        Err(ray) => Findings { status: Status::Unbounded(ray), cells: None, volume: None, bounding_box: None },
+        Ok(volumes) => {
+            let cells = volumes.len();
+            let status = if cells == 0 { region.status_without_volume() } else { Status::Bounded };
+            let mut sum = Sum::default();
+            volumes.into_iter().for_each(|volume| sum.add(volume));
+            let bounding_box = bounding_box.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Findings { status, cells: Some(cells), volume: Some(sum.total()), bounding_box }
+        }
+    }
+}
+
+fn extents(cell: &Cell) -> Extents {
+    let mut vertices = cell.polytope().exact_vertices().into_iter();
+    let first: Vec<Rational> = vertices.next().unwrap_or_default();
+    let point = |vertex: Vec<Rational>| vertex.into_iter().map(|x| (x.clone(), x)).collect();
+    vertices.fold(point(first), |known, vertex| hull(known, point(vertex)))
+}
+
+fn hull(a: Extents, b: Extents) -> Extents {
+    a.into_iter().zip(b).map(|((low, high), (low2, high2))| (low.min(low2), high.max(high2))).collect()
+}
+
+#[derive(Serialize)]
+struct Report {
+    status: &'static str,
+    variables: Vec<String>,
+    booleans: Vec<String>,
+    atoms: usize,
+    cells: Option<usize>,
+    volume: Option<f64>,
+    volume_exact: Option<String>,
+    bounding_box: Option<Vec<[f64; 2]>>,
+    ray: Option<Vec<f64>>,
+    witness: Option<Vec<String>>,
+    file: String,
+    seconds: f64,
+}
+
+fn names(variables: &[Var]) -> Vec<String> {
+    variables.iter().map(Var::to_string).collect()
+}
+
+fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Report {
+    let constraint = region.constraint();
+    let ends = |(low, high): &(Rational, Rational)| [to_f64(low), to_f64(high)];
+    Report {
+        status: findings.status.name(),
+        variables: names(&constraint.reals),
+        booleans: names(&constraint.booleans),
+        atoms: constraint.formula.atoms().len(),
+        cells: findings.cells,
+        volume: findings.volume.as_ref().map(to_f64),
+        volume_exact: findings.volume.as_ref().map(Rational::to_string),
+        bounding_box: findings.bounding_box.as_ref().map(|extents| extents.iter().map(ends).collect()),
+        ray: match &findings.status {
+            Status::Unbounded(ray) => Some(ray.direction.iter().map(to_f64).collect()),
+            _ => None,
+        },
+        witness: match &findings.status {
+            Status::LowerDimensional(point) => Some(point.iter().map(Rational::to_string).collect()),
+            _ => None,
+        },
+        file: file.to_string(),
+        seconds,
+    }
+}
+
+fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings) -> Result<()> {
+    let constraint = region.constraint();
+    let list = |vars: &[Var]| if vars.is_empty() { "none".to_string() } else { names(vars).join(", ") };
+    let along = |values: &[Rational]| {
+        let parts = constraint.reals.iter().zip(values).map(|(var, value)| format!("{var} = {}", brief(value)));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    writeln!(out, "file       {file}")?;
+    writeln!(out, "variables  {}", list(&constraint.reals))?;
+    writeln!(out, "booleans   {}", list(&constraint.booleans))?;
+    writeln!(out, "atoms      {}", constraint.formula.atoms().len())?;
+    writeln!(out, "status     {}", findings.status.name())?;
+    match &findings.status {
+        Status::Unbounded(ray) => {
+            writeln!(out, "ray        {}", along(&ray.direction))?;
+            writeln!(out, "note       {ray}")?;
+        }
+        Status::LowerDimensional(point) => writeln!(out, "witness    {}", along(point))?,
+        Status::Bounded | Status::Empty | Status::NoVolume => {}
+    }
+    if let Some(cells) = findings.cells {
+        writeln!(out, "cells      {cells}")?;
+    }
+    if let Some(volume) = &findings.volume {
+        writeln!(out, "volume     {}", readable(volume))?;
+    }
+    for (axis, (low, high)) in findings.bounding_box.iter().flatten().enumerate() {
+        let label = if axis == 0 { "box" } else { "" };
+        writeln!(out, "{label:10} {} in [{}, {}]", constraint.reals[axis], brief(low), brief(high))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Reading a constraint from a file or from standard input, with errors that name the file, the place and the way out.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::ValueEnum;
+use pal::formula::{self, Constraint, GeoJsonOptions, Meaning};
+use pal::number::{Rational, parse_rational};
+use pal::region::Region;
+
+/// Where the constraint comes from and how to read it.
+#[derive(clap::Args)]
+pub struct Input {
+    /// The constraint: .smt2, .geojson or .json; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Format of FILE; by default its extension tells
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// GeoJSON: what the polygons mean [default: forbidden]
+    #[arg(long, value_enum)]
+    meaning: Option<PolygonMeaning>,
+    /// GeoJSON: the frame of the map, exact decimals; overrides the `bounds` of the file
+    #[arg(long, value_name = "x0,y0,x1,y1", allow_hyphen_values = true, value_parser = parse_bounds)]
+    bounds: Option<Frame>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// SMT-LIB 2
+    Smt2,
+    /// GeoJSON polygons
+    Geojson,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum PolygonMeaning {
+    /// Obstacles in the frame
+    Forbidden,
+    /// Allowed is what they cover
+    Walkable,
+}
+
+#[derive(Clone)]
+struct Frame([Rational; 4]);
+
+fn parse_bounds(text: &str) -> Result<Frame> {
+    let numbers: Vec<Rational> = text.split(',').map(|part| parse_rational(part.trim())).collect::<Result<_, _>>()?;
+    let count = numbers.len();
+    let frame: [Rational; 4] =
+        numbers.try_into().map_err(|_| anyhow!("{count} numbers given, four needed: x0,y0,x1,y1"))?;
+    if frame[0] >= frame[2] || frame[1] >= frame[3] {
+        bail!("x0 must be below x1 and y0 below y1");
+    }
+    Ok(Frame(frame))
+}
+
+impl Input {
+    /// How messages call the file.
+    pub fn name(&self) -> String {
+        if self.is_stdin() { "standard input".into() } else { self.file.display().to_string() }
+    }
+
+    fn is_stdin(&self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    /// Reads the constraint and prepares the region; errors name the file.
+    pub fn region(&self) -> Result<Region> {
+        let read = || -> Result<Region> { Ok(Region::new(&self.constraint()?)?) };
+        read().with_context(|| self.name())
+    }
+
+    fn constraint(&self) -> Result<Constraint> {
+        let format = self.known_format()?;
+        let text = self.text()?;
+        match format {
+            Format::Smt2 => {
+                if self.meaning.is_some() || self.bounds.is_some() {
+                    bail!(
+                        "--meaning and --bounds are for GeoJSON maps; write bounds as assertions, such as (assert (<= 0 x 1))"
+                    );
+                }
+                Ok(formula::parse_smtlib(&text)?)
+            }
+            Format::Geojson => {
+                let meaning = match self.meaning {
+                    Some(PolygonMeaning::Walkable) => Meaning::Walkable,
+                    Some(PolygonMeaning::Forbidden) | None => Meaning::Forbidden,
+                };
+                let bounds = self.bounds.as_ref().map(|frame| frame.0.clone());
+                Ok(formula::parse_geojson(&text, &GeoJsonOptions { meaning, bounds })?)
+            }
+        }
+    }
+
+    fn known_format(&self) -> Result<Format> {
+        if let Some(format) = self.format {
+            return Ok(format);
+        }
+        if self.is_stdin() {
+            bail!("say what it is with --format smt2 or --format geojson");
+        }
+        let extension = self.file.extension().map(|e| e.to_string_lossy().to_lowercase());
+        match extension.as_deref() {
+            Some("smt2" | "smt") => Ok(Format::Smt2),
+            Some("geojson" | "json") => Ok(Format::Geojson),
+            // What is wrong with a path comes before what is wrong with its name.
+            _ if !self.file.exists() => Err(no_such_file()),
+            _ if self.file.is_dir() => Err(directory()),
+            Some(other) => {
+                bail!(
+                    "unknown extension `.{other}`; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"
+                )
+            }
+            None => bail!("no extension; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"),
+        }
+    }
+
+    fn text(&self) -> Result<String> {
+        let bytes = if self.is_stdin() {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).context("cannot read")?;
+            bytes
+        } else {
+            fs::read(&self.file).map_err(|error| match error.kind() {
+                io::ErrorKind::NotFound => no_such_file(),
+                _ if self.file.is_dir() => directory(),
+                _ => anyhow!(error).context("cannot read"),
+            })?
+        };
+        decode(bytes)
+    }
+}
+
+fn no_such_file() -> anyhow::Error {
+    anyhow!("no such file")
+}
+
+fn directory() -> anyhow::Error {
+    anyhow!("this is a directory; give a .smt2, .geojson or .json file")
+}
+
+/// Text from bytes; a byte-order mark is dropped.
+fn decode(bytes: Vec<u8>) -> Result<String> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        anyhow!("not UTF-8 text at byte offset {at} (0x{:02x}); save the file as UTF-8", error.as_bytes()[at])
+    })?;
+    let text = text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text);
+    if text.trim().is_empty() {
+        bail!("the file is empty; it should hold an SMT-LIB 2 script or a GeoJSON map");
+    }
+    Ok(text)
+}

@@ -1,0 +1,113 @@
+//! What is wrong is said on standard error, with the file, the place and what would work; the exit code is 2.
+
+mod common;
+
+use common::{Folder, MAP, SQUARE_WITHOUT_TRIANGLE};
+
+#[test]
+fn files_that_cannot_be_read() {
+    let folder = Folder::new("errors-files");
+    folder
+        .write("a.txt", "x")
+        .write("noext", "x")
+        .write("empty.smt2", " \n")
+        .write("latin.smt2", b"(assert true) ; caf\xe9\n");
+    std::fs::create_dir(folder.path().join("dir.smt2")).unwrap();
+    for command in ["check", "cells"] {
+        folder.pal(&[command, "nope.smt2"]).failed("pal: nope.smt2: no such file");
+        folder.pal(&[command, "nope"]).failed("pal: nope: no such file");
+        folder.pal(&[command, "dir.smt2"]).failed("pal: dir.smt2: this is a directory; give a .smt2");
+        folder.pal(&[command, "a.txt"]).failed("pal: a.txt: unknown extension `.txt`; use .smt2, .geojson or .json");
+        folder.pal(&[command, "noext"]).failed("pal: noext: no extension; use .smt2, .geojson or .json");
+        folder.pal(&[command, "empty.smt2"]).failed("pal: empty.smt2: the file is empty");
+        folder.pal(&[command, "latin.smt2"]).failed("pal: latin.smt2: not UTF-8 text at byte offset 19 (0xe9)");
+        folder.pal(&[command, "-"]).failed("pal: standard input: say what it is with --format");
+    }
+}
+
+#[test]
+fn mistakes_in_the_text_have_a_position() {
+    let folder = Folder::new("errors-text");
+    folder.write("bad.smt2", "(declare-const x Real)\n(assert (<= 0 z))\n").write("bad.geojson", "{\"type\": \n oops}");
+    let run = folder.pal(&["check", "bad.smt2"]).failed("pal: bad.smt2: line 2, column 15: ");
+    assert!(run.err.contains('z'), "{}", run.err);
+    folder.pal(&["check", "bad.geojson"]).failed("pal: bad.geojson: line 2, column ");
+    // Another extension is no obstacle when the format is given; a byte-order mark is none either.
+    folder.write("script.txt", format!("\u{feff}{SQUARE_WITHOUT_TRIANGLE}"));
+    folder.pal(&["check", "script.txt", "--format", "smt2"]).done();
+}
+
+#[test]
+fn options_that_do_not_fit() {
+    let folder = Folder::new("errors-options");
+    folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE).write("m.geojson", MAP);
+    folder
+        .pal(&["check", "r.smt2", "--bounds", "0,0,1,1"])
+        .failed("pal: r.smt2: --meaning and --bounds are for GeoJSON");
+    for (arguments, message) in [
+        (&["check", "m.geojson", "--bounds", "0,0,1"][..], "3 numbers given, four needed"),
+        (&["check", "m.geojson", "--bounds", "0,0,x,1"], "`x` is not a number"),
+        (&["check", "m.geojson", "--bounds", "1,0,0,1"], "x0 must be below x1"),
+        (&["cells", "m.geojson", "--limit", "0"], "--limit"),
+        (&["cells", "m.geojson", "--time-limit", "-1"], "at least 0"),
+        (&["cells", "m.geojson", "--time-limit", "nan"], "at least 0"),
+        (&["plot", "m.geojson"], "--output"),
+        (&["plot", "m.geojson", "-o", "m.png", "--width", "7"], "100..=4000"),
+        (&["check", "m.geojson", "--threads", "5000"], "1024"),
+        (&["check"], "FILE"),
+        (&["frobnicate"], "frobnicate"),
+        (&["completions", "tcsh"], "tcsh"),
+    ] {
+        let run = folder.pal(arguments);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(run.err.contains(message), "{arguments:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    let folder = Folder::new("errors-output");
+    folder.write("m.geojson", MAP).write("file", "");
+    std::fs::create_dir(folder.path().join("dir.png")).unwrap();
+    folder.pal(&["plot", "m.geojson", "-o", "m.pdf"]).failed("pal: m.pdf: pictures are written as .png or .svg");
+    folder.pal(&["plot", "m.geojson", "-o", "no/m.png"]).failed("pal: no/m.png: cannot write: ");
+    folder.pal(&["plot", "m.geojson", "-o", "dir.png"]).failed("pal: dir.png: cannot write: ");
+    folder.pal(&["demo", "-o", "file/below"]).failed("pal: file/below: cannot make the directory: ");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_named() {
+    let folder = Folder::new("errors-full");
+    folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
+    for command in [&["check", "r.smt2"][..], &["cells", "r.smt2", "--json"], &["completions", "bash"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let run = common::Run::of(folder.command(command).stdout(full).output().unwrap());
+        run.failed("pal: standard output: cannot write: ");
+    }
+}
+
+#[test]
+fn help_has_examples_and_exit_codes_and_the_examples_parse() {
+    let folder = Folder::new("errors-help");
+    for command in ["check", "cells", "plot", "demo", "completions"] {
+        for flag in ["-h", "--help"] {
+            let help = folder.pal(&[command, flag]).done().out;
+            let examples: Vec<&str> = help.lines().filter(|line| line.starts_with("  pal ")).collect();
+            assert!(examples.len() >= 2, "{help}");
+            assert!(examples.iter().all(|line| line.contains(command)));
+            assert!(help.contains("Exit codes: 0 done") && help.contains("2 error"), "{help}");
+        }
+    }
+    assert!(folder.pal(&["--version"]).done().out.starts_with("pal 0."));
+    assert!(folder.pal(&["--help"]).done().out.contains("completions"));
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let folder = Folder::new("completions");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = folder.pal(&["completions", shell]).done().out;
+        assert!(script.contains("triangulate") && script.contains("completions"), "{shell}");
+    }
+}
