@@ -76,12 +76,6 @@ pub(crate) struct ConversionError {
     pub size: f64,
 }
 
-impl ConversionError {
-    pub fn max(self, other: ConversionError) -> ConversionError {
-        ConversionError { coordinate: self.coordinate.max(other.coordinate), size: self.size.max(other.size) }
-    }
-}
-
 impl<'f> Converter<'f> {
     pub fn new(frame: &'f Frame) -> Self {
         let axes = frame.shift.iter().zip(&frame.scale).map(|(shift, scale)| {
@@ -121,23 +115,29 @@ impl<'f> Converter<'f> {
         (rounded.collect(), f64::EPSILON)
     }
 
-    /// The simplices of a polytope's triangulation.
-    pub fn simplices(&self, polytope: &Polytope) -> (Simplices, ConversionError) {
-        let n = polytope.dimension();
-        let mut error = ConversionError::default();
-        let corners: Vec<Vec<f64>> = polytope
-            .vertices()
-            .iter()
-            .map(|vertex| {
-                let (coordinates, relative) = self.convert(polytope, vertex);
-                error.coordinate = error.coordinate.max(relative);
-                coordinates
-            })
-            .collect();
-        let mut result = Simplices { dimension: n, ..Simplices::default() };
+    /// All vertices in the frame, with a bound on their relative errors.
+    pub fn corners(&self, polytope: &Polytope) -> (Vec<Vec<f64>>, f64) {
+        let mut worst = 0.0f64;
+        let corners = polytope.vertices().iter().map(|vertex| {
+            let (coordinates, relative) = self.convert(polytope, vertex);
+            worst = worst.max(relative);
+            coordinates
+        });
+        (corners.collect(), worst)
+    }
+
+    /// The simplices of a polytope's triangulation, given its vertices in the frame.
+    pub fn simplices(
+        &self,
+        polytope: &Polytope,
+        corners: &[Vec<f64>],
+        coordinate: f64,
+    ) -> (Simplices, ConversionError) {
+        let mut error = ConversionError { coordinate, size: 0.0 };
+        let mut result = Simplices { dimension: polytope.dimension(), ..Simplices::default() };
         for simplex in polytope.triangulate() {
             let points: Vec<&[f64]> = simplex.iter().map(|v| &corners[*v][..]).collect();
-            let (mut size, mut relative) = determinant(&points, error.coordinate);
+            let (mut size, mut relative) = determinant(&points, coordinate);
             if !(relative <= SIZE_TOLERANCE) {
                 size = number::to_f64(&(polytope.exact_size(&simplex) / self.frame.volume()));
                 relative = f64::EPSILON;

@@ -2,6 +2,7 @@
 
 mod exact;
 mod exponents;
+mod faces;
 mod frame;
 mod integrand;
 mod simplex;

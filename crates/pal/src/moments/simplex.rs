@@ -51,6 +51,11 @@ impl Simplices {
     }
 }
 
+/// The longest chain of additions in the sum over so many simplices.
+pub(crate) fn longest_sum(simplices: usize) -> usize {
+    simplices.div_ceil(GROUPS * LANES) + GROUPS + LANES
+}
+
 /// The sum over all simplices of `n! vol [t^alpha] prod 1 / (1 - <t, v_i>)`, for all exponents. The factor
 /// `alpha! / (k + n)!` is left to the caller.
 pub(crate) fn generating_sums(simplices: &Simplices, exponents: &Exponents) -> Vec<f64> {

@@ -15,6 +15,7 @@
 
 mod bits;
 mod drive;
+mod lattice;
 mod polytope;
 mod search;
 mod skeleton;
@@ -27,10 +28,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub use drive::{Budget, Cells, Decomposition, StopReason};
+pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
 pub use space::Vertex;
 pub use status::Status;
-pub(crate) use triangulate::factorial;
+pub(crate) use triangulate::{factorial, pairwise_sum};
 pub use unbounded::Unbounded;
 
 use crate::formula::{Atom, Bounds, Constraint, Formula, Var};
@@ -248,7 +250,7 @@ impl Region {
 
     /// The exact volume, summed over all assignments of the Boolean variables.
     pub fn exact_volume(&self) -> Result<Rational, Unbounded> {
-        Ok(self.map_cells(|cell| cell.exact_volume())?.into_iter().fold(Rational::ZERO, |sum, v| sum + v))
+        Ok(pairwise_sum(self.map_cells(|cell| cell.exact_volume())?))
     }
 
     /// The volume in doubles, the nearest to the exact one.

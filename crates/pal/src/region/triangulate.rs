@@ -1,42 +1,11 @@
 //! Triangulation and volume, from incidence alone.
 //!
 //! A face is triangulated by pulling its first vertex: it is joined with the triangulations of the facets of the face
-//! that do not contain it. Facets of a face are the largest proper intersections with facets of the polytope,
-//! so no coordinates are looked at, and the triangulations of neighbouring faces fit together.
+//! that do not contain it (see [`super::lattice`]). The triangulations of neighbouring faces fit together.
 
-use std::collections::HashMap;
-
-use super::bits::Bits;
+use super::lattice::Lattice;
 use super::polytope::Polytope;
 use crate::number::{Integer, Rational};
-
-/// The faces of a polytope met while pulling, each with the facets of it that avoid its first vertex.
-#[derive(Default)]
-struct Pulled {
-    facets: HashMap<Bits, Vec<Bits>>,
-}
-
-impl Pulled {
-    /// The facets of a face that do not contain its first vertex.
-    fn opposite(&mut self, face: &Bits, walls: &[Bits]) -> Vec<Bits> {
-        if let Some(known) = self.facets.get(face) {
-            return known.clone();
-        }
-        let mut proper: Vec<Bits> = Vec::new();
-        for wall in walls {
-            let met = face.intersection(wall);
-            if met.is_empty() || met.len() == face.len() || proper.iter().any(|p| met.is_subset(p)) {
-                continue;
-            }
-            proper.retain(|p| !p.is_subset(&met));
-            proper.push(met);
-        }
-        let apex = face.first();
-        proper.retain(|p| apex.is_some_and(|a| !p.contains(a)));
-        self.facets.insert(face.clone(), proper.clone());
-        proper
-    }
-}
 
 impl Polytope {
     /// Simplices with disjoint interiors whose union is the polytope, each as `n + 1` indices of vertices.
@@ -49,26 +18,7 @@ impl Polytope {
     /// assert_eq!(cells[0].polytope().triangulate().len(), 2);
     /// ```
     pub fn triangulate(&self) -> Vec<Vec<usize>> {
-        let everything: Bits = (0..self.vertices.len()).collect();
-        let walls: Vec<Bits> = (0..self.facets.len())
-            .map(|f| (0..self.vertices.len()).filter(|v| self.incidence[*v].contains(f)).collect())
-            .collect();
-        let mut pulled = Pulled::default();
-        let mut simplices = Vec::new();
-        // Faces still to be triangulated, with the apexes already chosen on the way to them.
-        let mut stack = vec![(everything, Vec::new())];
-        while let Some((face, mut apexes)) = stack.pop() {
-            if apexes.len() + face.len() == self.flat + 1 {
-                apexes.extend(face.iter());
-                simplices.push(apexes);
-                continue;
-            }
-            apexes.extend(face.first());
-            for facet in pulled.opposite(&face, &walls).into_iter().rev() {
-                stack.push((facet, apexes.clone()));
-            }
-        }
-        simplices
+        Lattice::new(self).simplices()
     }
 
     /// The exact volume; 0 for a polytope of smaller dimension than its space.
@@ -77,8 +27,13 @@ impl Polytope {
         if self.flat < n {
             return Rational::ZERO;
         }
-        let sizes = self.triangulate().into_iter().map(|simplex| self.exact_size(&simplex));
-        sizes.fold(Rational::ZERO, |sum, size| sum + size) / Rational::from(factorial(n))
+        let lattice = Lattice::new(self);
+        let size = if lattice.simplex_count() > 2.0 * lattice.pair_count() as f64 {
+            lattice.exact_size(self)
+        } else {
+            pairwise_sum(lattice.simplices().iter().map(|simplex| self.exact_size(simplex)).collect())
+        };
+        size / Rational::from(factorial(n))
     }
 
     /// `n!` times the exact volume of a simplex of vertices: the determinant of their homogeneous coordinates over the
@@ -131,6 +86,37 @@ impl Polytope {
         }
         product
     }
+}
+
+impl Lattice {
+    /// The simplices of the pulling triangulation.
+    pub fn simplices(&self) -> Vec<Vec<usize>> {
+        let mut simplices = Vec::new();
+        // Faces still to be triangulated, with the apexes already chosen on the way to them.
+        let mut stack = vec![(self.faces.len() - 1, Vec::new())];
+        while let Some((at, mut apexes)) = stack.pop() {
+            let face = &self.faces[at];
+            apexes.push(face.apex);
+            if face.dimension == 0 {
+                simplices.push(apexes);
+                continue;
+            }
+            stack.extend(face.opposite.iter().rev().map(|facet| (*facet, apexes.clone())));
+        }
+        simplices
+    }
+}
+
+/// The sum of many fractions, by halves: sums of neighbours keep small denominators for long.
+pub(crate) fn pairwise_sum(mut terms: Vec<Rational>) -> Rational {
+    while terms.len() > 1 {
+        let pairs = terms.chunks(2).map(|pair| match pair {
+            [a, b] => a + b,
+            rest => rest.iter().fold(Rational::ZERO, |sum, a| sum + a),
+        });
+        terms = pairs.collect();
+    }
+    terms.pop().unwrap_or(Rational::ZERO)
 }
 
 /// `n!` as an integer.

@@ -9,7 +9,7 @@ use crate::formula::{Constraint, Formula};
 use crate::moments::{Estimate, Frame, Integrand, IntegrandError};
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
-use crate::region::{Cell, Region, RegionError, Unbounded};
+use crate::region::{Cell, Region, RegionError, Unbounded, pairwise_sum};
 
 /// Why a problem has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub struct Solution {
 }
 
 /// Doubles are good enough when their error bound is below this fraction of the value.
-const GOOD: f64 = 1e-11;
+const GOOD: f64 = 1e-10;
 
 impl Problem {
     /// The weighted volumes of the support and of the support with each query.
@@ -136,7 +136,7 @@ impl Integrands<'_> {
     fn exact(&self, pieces: &[(Cell, CompiledWeight)]) -> Result<Answer, WmiError> {
         let parts = in_order(&self.prepare(pieces)?, |(cell, integrand)| exact_part(cell, integrand))?;
         let simplices = parts.iter().map(|(_, simplices)| simplices).sum();
-        let sum = parts.into_iter().fold(Rational::ZERO, |sum, (part, _)| sum + part);
+        let sum = pairwise_sum(parts.into_iter().map(|(part, _)| part).collect());
         let value = number::to_f64(&sum);
         Ok(Answer { value, exact: Some(sum), error: rounding(value), cells: pieces.len(), simplices })
     }

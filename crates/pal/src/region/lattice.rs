@@ -1,0 +1,237 @@
+//! The part of a polytope's face lattice that pulling reaches.
+//!
+//! A face is decomposed by pulling its first vertex, the apex: the face is the union of the pyramids from the apex over those facets
+//! of it that do not contain the apex. Facets of a face are its largest proper intersections with facets of the polytope,
+//! so no coordinates are looked at. Faces are shared: what takes n! simplices for a cube takes at most 3^n faces here.
+
+use std::collections::HashMap;
+
+use dashu_int::UBig;
+use dashu_int::ops::Gcd;
+
+use super::bits::Bits;
+use super::polytope::Polytope;
+use super::triangulate::determinant;
+use crate::number::{Integer, Rational};
+
+/// One face.
+#[derive(Clone, Debug)]
+pub(crate) struct Face {
+    /// The vertex that is pulled: the first one.
+    pub apex: usize,
+    /// Its dimension.
+    pub dimension: usize,
+    /// Its facets that do not contain the apex, by position in the lattice; all of them come before the face itself.
+    pub opposite: Vec<usize>,
+}
+
+/// Faces in an order in which a face comes after its facets; the last is the polytope.
+#[derive(Clone, Debug)]
+pub(crate) struct Lattice {
+    pub faces: Vec<Face>,
+}
+
+impl Lattice {
+    pub fn new(polytope: &Polytope) -> Lattice {
+        let count = polytope.vertices.len();
+        let walls: Vec<Bits> = (0..polytope.facets.len())
+            .map(|f| (0..count).filter(|v| polytope.incidence[*v].contains(f)).collect())
+            .collect();
+        // Level by level from the polytope down, then reversed.
+        let mut levels: Vec<Vec<(Bits, Vec<usize>)>> = vec![vec![((0..count).collect(), Vec::new())]];
+        for _ in 0..polytope.flat {
+            let mut known: HashMap<Bits, usize> = HashMap::new();
+            let mut below: Vec<(Bits, Vec<usize>)> = Vec::new();
+            if let Some(level) = levels.last_mut() {
+                for (face, opposite) in level.iter_mut() {
+                    for facet in opposite_facets(face, &walls) {
+                        let at = *known.entry(facet).or_insert_with_key(|facet| {
+                            below.push((facet.clone(), Vec::new()));
+                            below.len() - 1
+                        });
+                        opposite.push(at);
+                    }
+                }
+            }
+            levels.push(below);
+        }
+        let mut faces = Vec::new();
+        let mut start_below = 0;
+        for (dimension, level) in levels.iter().rev().enumerate() {
+            let start = faces.len();
+            for (face, opposite) in level {
+                let opposite = opposite.iter().map(|at| start_below + at).collect();
+                faces.push(Face { apex: face.first().unwrap_or(0), dimension, opposite });
+            }
+            start_below = start;
+        }
+        Lattice { faces }
+    }
+
+    /// How many simplices the pulling triangulation has.
+    pub fn simplex_count(&self) -> f64 {
+        let mut counts: Vec<f64> = Vec::with_capacity(self.faces.len());
+        for face in &self.faces {
+            let sum: f64 = face.opposite.iter().map(|at| counts[*at]).sum();
+            counts.push(if face.dimension == 0 { 1.0 } else { sum });
+        }
+        counts.last().copied().unwrap_or(0.0)
+    }
+
+    /// The longest chain of additions on the way from vertices to the polytope, if every face adds up its facets one by one.
+    pub fn longest_sum(&self) -> usize {
+        let mut longest: Vec<usize> = Vec::with_capacity(self.faces.len());
+        for face in &self.faces {
+            let below = face.opposite.iter().map(|at| longest[*at]).max().unwrap_or(0);
+            longest.push(below + face.opposite.len());
+        }
+        longest.last().copied().unwrap_or(0)
+    }
+
+    /// How many pairs of a face and an opposite facet there are.
+    pub fn pair_count(&self) -> usize {
+        self.faces.iter().map(|face| face.opposite.len()).sum()
+    }
+}
+
+/// Heights of apexes over facets, exactly, in units in which every face's own basis spans volume one.
+#[derive(Clone, Debug)]
+pub(crate) struct ExactHeights {
+    /// One for every pair of a face and an opposite facet, face by face.
+    pub heights: Vec<Rational>,
+    /// The volume, times `n!`, that the polytope's basis spans.
+    pub unit: Rational,
+    /// Common denominator of the vertices.
+    pub denominator: Integer,
+    /// The vertices times the denominator.
+    pub points: Vec<Vec<Integer>>,
+}
+
+impl Lattice {
+    /// For a face F with basis B_F and a facet G of it with basis B_G, the height of the apex over G is |det T| where
+    /// `[apex - g; B_G] = T B_F`: a ratio of two determinants over any columns in which B_F is regular. The basis of a face is that
+    /// of its first opposite facet with one vector more, so the first height is 1.
+    pub fn exact_heights(&self, polytope: &Polytope) -> ExactHeights {
+        let exact: Vec<Vec<Rational>> = polytope.exact_vertices();
+        let denominator = exact.iter().flatten().fold(UBig::ONE, |d, x| {
+            let q = x.denominator();
+            &d / (&d).gcd(q) * q
+        });
+        let denominator = Integer::from(denominator);
+        let whole = |x: &Rational| x.numerator() * (&denominator / Integer::from(x.denominator().clone()));
+        let points: Vec<Vec<Integer>> = exact.iter().map(|point| point.iter().map(whole).collect()).collect();
+        let mut bases: Vec<Basis> = Vec::with_capacity(self.faces.len());
+        let mut heights = Vec::new();
+        for face in &self.faces {
+            let mut basis = Basis::default();
+            for (k, facet) in face.opposite.iter().enumerate() {
+                let foot = &points[self.faces[*facet].apex];
+                let up: Vec<Integer> = points[face.apex].iter().zip(foot).map(|(a, b)| a - b).collect();
+                let rows: Vec<Vec<Integer>> = [up].into_iter().chain(bases[*facet].rows.iter().cloned()).collect();
+                if k == 0 {
+                    basis = Basis::new(rows);
+                    heights.push(Rational::ONE);
+                } else {
+                    let minor = rows.iter().map(|row| basis.columns.iter().map(|c| row[*c].clone()).collect());
+                    let size = Rational::from_parts_signed(determinant(minor.collect()), basis.determinant.clone());
+                    heights.push(if size < Rational::ZERO { -size } else { size });
+                }
+            }
+            bases.push(basis);
+        }
+        let spanned = bases.pop().map_or(Integer::ONE, |basis| basis.determinant);
+        let spanned = if spanned < Integer::ZERO { -spanned } else { spanned };
+        let unit = Rational::from_parts_signed(spanned, denominator.pow(polytope.dimension()));
+        ExactHeights { heights, unit, denominator, points }
+    }
+
+    /// `n!` times the exact volume of a full-dimensional polytope.
+    pub fn exact_size(&self, polytope: &Polytope) -> Rational {
+        let exact = self.exact_heights(polytope);
+        let mut heights = exact.heights.iter();
+        let mut sizes: Vec<Rational> = Vec::with_capacity(self.faces.len());
+        for face in &self.faces {
+            let parts = face.opposite.iter().zip(&mut heights).map(|(facet, height)| height * &sizes[*facet]);
+            let sum = parts.fold(Rational::ZERO, |sum, part| sum + part);
+            sizes.push(if face.dimension == 0 { Rational::ONE } else { sum });
+        }
+        sizes.pop().unwrap_or(Rational::ZERO) * exact.unit
+    }
+}
+
+/// A basis of the directions of a face, with columns in which it is regular and its determinant there.
+#[derive(Default)]
+struct Basis {
+    rows: Vec<Vec<Integer>>,
+    columns: Vec<usize>,
+    determinant: Integer,
+}
+
+impl Basis {
+    /// Finds the columns by fraction-free elimination.
+    fn new(rows: Vec<Vec<Integer>>) -> Basis {
+        let mut work = rows.clone();
+        let (mut columns, mut previous) = (Vec::new(), Integer::ONE);
+        for k in 0..work.len() {
+            let Some(column) = (0..work[k].len()).find(|c| !work[k][*c].is_zero()) else {
+                // Unreachable: an apex never lies in the span of its opposite facet.
+                debug_assert!(false, "a face has too few directions");
+                break;
+            };
+            let (done, rest) = work.split_at_mut(k + 1);
+            let pivot = &done[k];
+            for row in rest {
+                let factor = row[column].clone();
+                for (entry, p) in row.iter_mut().zip(pivot) {
+                    *entry = (&pivot[column] * &*entry - &factor * p) / &previous;
+                }
+            }
+            previous = pivot[column].clone();
+            columns.push(column);
+        }
+        // `columns` is in order of elimination; the determinant is taken in that order here and by callers.
+        let minor = rows.iter().map(|row| columns.iter().map(|c| row[*c].clone()).collect());
+        let determinant = determinant(minor.collect());
+        Basis { rows, columns, determinant }
+    }
+}
+
+/// The facets of a face that do not contain its first vertex.
+fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<Bits> {
+    let size = face.len();
+    let mut proper: Vec<Bits> = Vec::new();
+    for wall in walls {
+        let common = face.common_len(wall);
+        if common == 0 || common == size {
+            continue;
+        }
+        let met = face.intersection(wall);
+        if proper.iter().any(|p| met.is_subset(p)) {
+            continue;
+        }
+        proper.retain(|p| !p.is_subset(&met));
+        proper.push(met);
+    }
+    let apex = face.first();
+    proper.retain(|p| apex.is_some_and(|a| !p.contains(a)));
+    proper
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::Region;
+    use crate::shapes;
+
+    #[test]
+    fn a_cube_has_few_faces_and_many_simplices() {
+        let factorials = [1.0, 1.0, 2.0, 6.0, 24.0, 120.0, 720.0];
+        for n in 1..=6 {
+            let cells = Region::new(&shapes::cube(n)).unwrap().decompose().unwrap();
+            let lattice = Lattice::new(cells[0].polytope());
+            assert_eq!(lattice.simplex_count(), factorials[n]);
+            assert_eq!(cells[0].polytope().triangulate().len() as f64, factorials[n]);
+            assert!(lattice.faces.len() <= 3usize.pow(n as u32));
+        }
+    }
+}
