@@ -4,7 +4,9 @@ mod exact;
 mod exponents;
 mod faces;
 mod frame;
+pub mod gasp;
 mod integrand;
+pub mod rejection;
 mod simplex;
 
 pub use exponents::{Exponents, ExponentsError};

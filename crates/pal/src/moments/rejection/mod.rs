@@ -1,0 +1,254 @@
+//! Monte Carlo integration by rejection: the approximate integrator that exact ones are compared with.
+//!
+//! With N points uniform on the bounding box B of the region,
+//!
+//! ```text
+//! integral of f  ~  vol(B) * mean of g,     g = f inside the region, 0 outside,
+//! standard error  =  vol(B) * sqrt(variance of g / N)
+//! ```
+//!
+//! Membership is exact. Boolean variables are drawn as well, each true or false with equal chance, and the result is multiplied
+//! by 2^k for k of them: like everywhere, every assignment counts. This is unbiased, costs nothing per sample, and its price, a
+//! lower acceptance where few assignments are solutions, shows in the standard error.
+//!
+//! Samples come in blocks of fixed size, each with a random stream of its own; the same seed gives the same bytes on any
+//! number of threads.
+//!
+//! ```
+//! use pal::{formula::reals, moments::rejection, polynomial::Polynomial, region::Region};
+//! let [x, y] = reals(["x", "y"]);
+//! let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
+//! let area = rejection::integrate(&triangle, &Polynomial::one(), 10_000, 1)?;
+//! assert!((area.value - 0.5).abs() < 5.0 * area.standard_error);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod philox;
+
+use rayon::prelude::*;
+
+use super::gasp::{BATCH, Batch, Closure, Sampled, Sum, Terms};
+use crate::formula::{Membership, MembershipError};
+use crate::number::{self, Rational};
+use crate::polynomial::{Polynomial, PolynomialError};
+use crate::region::{Region, Unbounded};
+use philox::Stream;
+
+/// Samples that share a random stream. Part of what a seed means.
+const BLOCK: u64 = 4096;
+
+/// Blocks whose results are held at the same time.
+const ROUND: u64 = 4096;
+
+/// Why an integral cannot be estimated by rejection.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RejectionError {
+    /// No samples were asked for.
+    #[error("at least one sample is needed")]
+    NoSamples,
+    /// The polynomial does not fit the variables.
+    #[error(transparent)]
+    Polynomial(#[from] PolynomialError),
+    /// The region has no bounding box.
+    #[error(transparent)]
+    Unbounded(#[from] Unbounded),
+    /// The formula cannot be tested at points.
+    #[error(transparent)]
+    Membership(#[from] MembershipError),
+    /// The integrand is NaN or infinite somewhere.
+    #[error("the integrand is not finite at {0:?}; exclude this point by a constraint")]
+    NotFinite(Vec<f64>),
+    /// The bounding box or the result is too large for doubles.
+    #[error("numbers beyond the range of doubles occur; rescale the variables or the integrand")]
+    Overflow,
+}
+
+/// An estimated integral.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RejectionResult {
+    /// The estimate.
+    pub value: f64,
+    /// Its standard deviation, estimated from the samples. Infinite if there are fewer than two samples or if none was
+    /// accepted, in which case nothing is known about the integrand. 0 for a region without volume.
+    pub standard_error: f64,
+    /// Samples drawn: as many as asked for, or none if the region has no volume and the integral is exactly 0.
+    pub samples: u64,
+    /// Samples inside the region.
+    pub accepted: u64,
+}
+
+/// Estimates the integral of a polynomial over a region, summed over the assignments of its Boolean variables.
+pub fn integrate(
+    region: &Region,
+    polynomial: &Polynomial,
+    samples: u64,
+    seed: u64,
+) -> Result<RejectionResult, RejectionError> {
+    estimate(region, &Terms::new(polynomial, &region.constraint().reals)?, samples, seed)
+}
+
+/// Estimates the integral of a function of the real variables, in the order of the region's variables.
+pub fn integrate_fn(
+    region: &Region,
+    f: impl Fn(&[f64]) -> f64 + Sync,
+    samples: u64,
+    seed: u64,
+) -> Result<RejectionResult, RejectionError> {
+    estimate(region, &Closure { dimension: region.dimension(), function: f }, samples, seed)
+}
+
+fn estimate(
+    region: &Region,
+    integrand: &impl Sampled,
+    samples: u64,
+    seed: u64,
+) -> Result<RejectionResult, RejectionError> {
+    if samples == 0 {
+        return Err(RejectionError::NoSamples);
+    }
+    let Some(ends) = region.bounding_box()? else {
+        return Ok(RejectionResult { value: 0.0, standard_error: 0.0, samples: 0, accepted: 0 });
+    };
+    let sampler = Sampler::new(region, &ends)?;
+    let mut total = Tally::default();
+    let blocks = samples.div_ceil(BLOCK);
+    for first in (0..blocks).step_by(ROUND as usize) {
+        let round = first..blocks.min(first + ROUND);
+        let size = |block: u64| BLOCK.min(samples - block * BLOCK);
+        let tally = |block| sampler.block(seed, block, size(block), integrand);
+        let tallies: Vec<Result<Tally, Vec<f64>>> = round.into_par_iter().map(tally).collect();
+        for tally in tallies {
+            total.merge(&tally.map_err(RejectionError::NotFinite)?);
+        }
+    }
+    let value = sampler.volume * total.mean;
+    let known = total.samples > 1 && total.accepted > 0;
+    let count = total.samples as f64;
+    let standard_error =
+        if known { sampler.volume * (total.squares / (count - 1.0) / count).sqrt() } else { f64::INFINITY };
+    if !value.is_finite() || standard_error.is_nan() {
+        return Err(RejectionError::Overflow);
+    }
+    Ok(RejectionResult { value, standard_error, samples, accepted: total.accepted })
+}
+
+/// Draws points from the bounding box.
+struct Sampler {
+    members: Membership,
+    /// Lower end and width per axis.
+    axes: Vec<(f64, f64)>,
+    booleans: usize,
+    /// The volume of the box, times the number of assignments of the Boolean variables.
+    volume: f64,
+}
+
+impl Sampler {
+    fn new(region: &Region, ends: &[(Rational, Rational)]) -> Result<Self, RejectionError> {
+        let constraint = region.constraint();
+        let axes: Vec<(f64, f64)> = ends.iter().map(outer_interval).collect();
+        let booleans = constraint.booleans.len();
+        let volume = axes.iter().map(|(_, width)| width).product::<f64>() * (booleans as f64).exp2();
+        if !(volume.is_finite() && axes.iter().all(|(low, width)| low.is_finite() && width.is_finite())) {
+            return Err(RejectionError::Overflow);
+        }
+        Ok(Sampler { members: constraint.membership()?, axes, booleans, volume })
+    }
+
+    fn block(&self, seed: u64, block: u64, samples: u64, integrand: &impl Sampled) -> Result<Tally, Vec<f64>> {
+        let mut stream = Stream::new(seed, block);
+        let mut point = vec![0.0; self.axes.len()];
+        let mut booleans = vec![false; self.booleans];
+        let mut batch = Batch::new(self.axes.len());
+        let mut values = Vec::new();
+        for _ in 0..samples {
+            for (x, (low, width)) in point.iter_mut().zip(&self.axes) {
+                *x = low + width * stream.unit();
+            }
+            for word in booleans.chunks_mut(64) {
+                let bits = stream.bits();
+                word.iter_mut().enumerate().for_each(|(k, value)| *value = bits >> k & 1 == 1);
+            }
+            if !self.members.contains_with(&point, &booleans) {
+                continue;
+            }
+            point.iter().enumerate().for_each(|(axis, x)| batch.points[axis * BATCH + batch.count] = *x);
+            batch.count += 1;
+            if batch.count == BATCH {
+                flush(&mut batch, integrand, &mut values)?;
+            }
+        }
+        flush(&mut batch, integrand, &mut values)?;
+        Ok(Tally::new(&values, samples))
+    }
+}
+
+fn flush(batch: &mut Batch, integrand: &impl Sampled, values: &mut Vec<f64>) -> Result<(), Vec<f64>> {
+    integrand.evaluate(batch)?;
+    values.extend_from_slice(&batch.values[..batch.count]);
+    batch.count = 0;
+    Ok(())
+}
+
+/// Lower end and width of an interval in doubles that contains the given one: a box that loses nothing of the region.
+fn outer_interval((low, high): &(Rational, Rational)) -> (f64, f64) {
+    let (mut down, mut up) = (number::to_f64(low), number::to_f64(high));
+    if number::from_f64(down).is_ok_and(|x| &x > low) {
+        down = down.next_down();
+    }
+    if number::from_f64(up).is_ok_and(|x| &x < high) {
+        up = up.next_up();
+    }
+    (down, up - down)
+}
+
+/// Mean and sum of squared deviations of samples, those outside the region counting as 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    samples: u64,
+    accepted: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Tally {
+    /// Two passes, so that the variance does not come from the difference of large numbers.
+    fn new(values: &[f64], samples: u64) -> Self {
+        let mean = Sum::from_iter(values.iter().copied()).value() / samples as f64;
+        let outside = samples - values.len() as u64;
+        let inside = Sum::from_iter(values.iter().map(|v| (v - mean) * (v - mean)));
+        Tally { samples, accepted: values.len() as u64, mean, squares: inside.value() + outside as f64 * mean * mean }
+    }
+
+    /// Chan, Golub and LeVeque's update.
+    fn merge(&mut self, other: &Tally) {
+        let (a, b) = (self.samples as f64, other.samples as f64);
+        let difference = other.mean - self.mean;
+        self.mean += difference * (b / (a + b));
+        self.squares += other.squares + difference * difference * (a * b / (a + b));
+        self.samples += other.samples;
+        self.accepted += other.accepted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tallies_add_up() {
+        let mut parts = Tally::new(&[1.0, 2.0], 4);
+        parts.merge(&Tally::new(&[5.0], 2));
+        let whole = Tally::new(&[1.0, 2.0, 5.0], 6);
+        assert!((parts.mean - whole.mean).abs() < 1e-15 && (parts.squares - whole.squares).abs() < 1e-13);
+        assert_eq!((parts.samples, parts.accepted), (6, 3));
+        assert!((whole.squares - (30.0 - 64.0 / 6.0)).abs() < 1e-13);
+    }
+
+    #[test]
+    fn boxes_are_widened() {
+        let third = Rational::from_parts(1.into(), 3u8.into());
+        let (low, width) = outer_interval(&(-&third, third.clone()));
+        assert!(number::from_f64(low).unwrap() <= -&third && number::from_f64(low + width).unwrap() >= third);
+        assert_eq!(outer_interval(&(Rational::ZERO, Rational::ONE)), (0.0, 1.0));
+    }
+}
