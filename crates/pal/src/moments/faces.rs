@@ -9,46 +9,51 @@
 //!
 //! where c(F, G) is the height of v_F over G. One sweep per face instead of n + 1 per simplex.
 
+use std::collections::HashMap;
+
 use super::exponents::{Exponents, NONE};
-use super::frame::ConversionError;
-use crate::region::Lattice;
+use super::frame::Frame;
+use crate::number::{self, Integer, Rational};
+use crate::region::{Lattice, Polytope};
 
 /// A polytope in the coordinates of a frame.
 pub(crate) struct LocalPolytope<'l> {
+    pub polytope: &'l Polytope,
+    pub frame: &'l Frame,
     pub lattice: &'l Lattice,
     pub corners: &'l [Vec<f64>],
-    /// Bound on the relative error of the coordinates.
-    pub error: f64,
 }
 
-/// Heights must be certain to this fraction, else the caller goes another way.
-const HEIGHT_TOLERANCE: f64 = 1e-11;
+/// Relative error up to which distances of vertices from walls are taken from doubles.
+const DISTANCE_TOLERANCE: f64 = 1e-14;
 
-/// For every exponent the sum `n! vol [t^alpha]` over the polytope, and the same with absolute values of the coordinates.
-pub(crate) type Sums = Vec<[f64; 2]>;
+/// What is swept for every exponent: `n! vol [t^alpha]` over the polytope, the same with absolute values of the coordinates, and a bound
+/// on what errors of the heights contribute to it. The fourth lane fills the register.
+pub(crate) type Lanes = [f64; 4];
 
-/// The sums over all exponents, or nothing if the heights are not certain enough.
-pub(crate) fn generating_sums(polytope: &LocalPolytope, exponents: &Exponents) -> Option<(Sums, ConversionError)> {
-    let (heights, relative) = heights(polytope)?;
+/// The sums over all exponents, or nothing if some height is not known at all.
+pub(crate) fn generating_sums(polytope: &LocalPolytope, exponents: &Exponents) -> Option<Vec<Lanes>> {
+    let heights = heights(polytope)?;
     let faces = &polytope.lattice.faces;
     let mut uses = vec![0usize; faces.len()];
     faces.iter().flat_map(|face| &face.opposite).for_each(|facet| uses[*facet] += 1);
     // Tables are freed as soon as the last face above has used them.
-    let mut tables: Vec<Sums> = vec![Vec::new(); faces.len()];
-    let mut spare: Vec<Sums> = Vec::new();
+    let mut tables: Vec<Vec<Lanes>> = vec![Vec::new(); faces.len()];
+    let mut spare: Vec<Vec<Lanes>> = Vec::new();
     let mut next_height = 0;
     for (at, face) in faces.iter().enumerate() {
-        let mut table = spare.pop().unwrap_or_else(|| vec![[0.0; 2]; exponents.len()]);
-        table.fill([0.0; 2]);
+        let mut table = spare.pop().unwrap_or_else(|| vec![[0.0; 4]; exponents.len()]);
+        table.fill([0.0; 4]);
         if face.dimension == 0 {
-            table[0] = [1.0; 2];
+            table[0] = [1.0, 1.0, 0.0, 0.0];
         }
         for facet in &face.opposite {
-            let height = heights[next_height];
+            let (height, doubt) = heights[next_height];
             next_height += 1;
             for (sum, part) in table.iter_mut().zip(&tables[*facet]) {
                 sum[0] += height * part[0];
                 sum[1] += height * part[1];
+                sum[2] += (height + doubt) * part[2] + doubt * part[1];
             }
             uses[*facet] -= 1;
             if uses[*facet] == 0 {
@@ -58,73 +63,100 @@ pub(crate) fn generating_sums(polytope: &LocalPolytope, exponents: &Exponents) -
         sweep(&mut table, &polytope.corners[face.apex], exponents);
         tables[at] = table;
     }
-    let error = ConversionError { coordinate: polytope.error, size: relative };
-    Some((tables.pop()?, error))
+    tables.pop()
 }
 
 /// Multiplies by 1 / (1 - <t, v>).
-fn sweep(table: &mut [[f64; 2]], vertex: &[f64], exponents: &Exponents) {
-    let pairs: Vec<[f64; 2]> = vertex.iter().map(|x| [*x, x.abs()]).collect();
+fn sweep(table: &mut [Lanes], vertex: &[f64], exponents: &Exponents) {
+    let lanes: Vec<Lanes> = vertex.iter().map(|x| [*x, x.abs(), x.abs(), 0.0]).collect();
     for at in 1..table.len() {
         let mut sum = table[at];
-        for (v, from) in pairs.iter().zip(exponents.predecessors(at)) {
+        for (v, from) in lanes.iter().zip(exponents.predecessors(at)) {
             if *from != NONE {
                 let g = table[*from as usize];
-                sum[0] += v[0] * g[0];
-                sum[1] += v[1] * g[1];
+                for lane in 0..4 {
+                    sum[lane] += v[lane] * g[lane];
+                }
             }
         }
         table[at] = sum;
     }
 }
 
-/// The heights c(F, G), face by face in order, and a bound on the relative error of their products.
+/// The heights c(F, G), face by face in order, each with a bound on its absolute error.
 ///
-/// Every face carries an orthonormal basis of its directions, found by Gram-Schmidt (twice) from the basis of its first facet.
-/// `tilt` bounds how far the computed span is from the true one; a height h of a vector w is then certain up to
-/// `(|w| (tilt + rounding) + error of w) / h`.
-fn heights(polytope: &LocalPolytope) -> Option<(Vec<f64>, f64)> {
-    let faces = &polytope.lattice.faces;
-    let n = polytope.corners.first().map_or(0, Vec::len);
-    let rounding = 8.0 * (n as f64 + 2.0) * f64::EPSILON;
-    let mut bases: Vec<Vec<Vec<f64>>> = Vec::with_capacity(faces.len());
-    let mut tilts: Vec<f64> = Vec::with_capacity(faces.len());
-    let mut heights = Vec::with_capacity(polytope.lattice.pair_count());
-    // Products run over one height per dimension.
-    let mut worst = vec![0.0f64; n + 1];
-    for face in faces {
-        let apex = &polytope.corners[face.apex];
-        let (mut basis, mut tilt) = (Vec::new(), 0.0);
-        for (k, facet) in face.opposite.iter().enumerate() {
-            let base = &polytope.corners[faces[*facet].apex];
-            let mut w: Vec<f64> = apex.iter().zip(base).map(|(a, b)| a - b).collect();
-            let length = norm(&w);
-            let inherited: f64 = apex.iter().zip(base).map(|(a, b)| (a.abs() + b.abs()) * polytope.error).sum();
+/// If G is cut out of F by a wall with normal a, the height of a vertex over G inside F is its distance `|a . v - b|` divided by the
+/// length of the part of a that is orthogonal to the walls around F. Walls are input, so errors do not pile up from vertex to vertex. From the
+/// polytope down every face carries an orthonormal basis of the normals of its walls, extended by Gram-Schmidt (twice) from a face above
+/// it; `tilt` bounds how far the computed span is from the true one, and the face above that leaves the smallest tilt is chosen.
+fn heights(local: &LocalPolytope) -> Option<Vec<(f64, f64)>> {
+    let faces = &local.lattice.faces;
+    let rounding = 8.0 * (local.polytope.dimension() as f64 + 2.0) * f64::EPSILON;
+    let normals: Vec<Vec<f64>> = local.wall_normals();
+    let mut distances: HashMap<(usize, usize), f64> = HashMap::new();
+    let mut above: Vec<Above> = vec![Above::default(); faces.len()];
+    above.last_mut()?.tilt = 0.0;
+    let mut heights: Vec<Vec<(f64, f64)>> = vec![Vec::new(); faces.len()];
+    for (at, face) in faces.iter().enumerate().rev() {
+        let mut basis = above[at].parent.map_or_else(Vec::new, |parent| above[parent].basis.clone());
+        basis.extend(above[at].direction.take());
+        let tilt = above[at].tilt;
+        for (facet, wall) in face.opposite.iter().zip(&face.walls) {
+            let normal = &normals[*wall];
+            let length = norm(normal);
+            let mut w = normal.clone();
             for _ in 0..2 {
-                for q in &bases[*facet] {
+                for q in &basis {
                     let along: f64 = q.iter().zip(&w).map(|(a, b)| a * b).sum();
                     w.iter_mut().zip(q).for_each(|(x, a)| *x -= along * a);
                 }
             }
-            let height = norm(&w);
-            let doubt = length * (tilts[*facet] + rounding) + inherited;
-            let relative = doubt / height;
-            if !(relative <= HEIGHT_TOLERANCE) {
+            let left = norm(&w);
+            let relative = length * (tilt + rounding) / left;
+            if !(relative < 0.01) {
                 return None;
             }
-            worst[face.dimension] = worst[face.dimension].max(relative);
-            heights.push(height);
-            if k == 0 {
-                w.iter_mut().for_each(|x| *x /= height);
-                basis = bases[*facet].clone();
-                basis.push(w);
-                tilt = tilts[*facet] + relative;
+            let distance = *distances
+                .entry((face.apex, *wall))
+                .or_insert_with(|| local.polytope.slack(face.apex, *wall, DISTANCE_TOLERANCE));
+            let height = distance / left;
+            heights[at].push((height, 1.02 * height * (relative + DISTANCE_TOLERANCE + rounding)));
+            if tilt + relative < above[*facet].tilt {
+                w.iter_mut().for_each(|x| *x /= left);
+                above[*facet] =
+                    Above { tilt: tilt + relative, parent: Some(at), direction: Some(w), basis: Vec::new() };
             }
         }
-        bases.push(basis);
-        tilts.push(tilt);
+        above[at].basis = basis;
     }
-    Some((heights, 1.01 * worst.iter().sum::<f64>()))
+    Some(heights.concat())
+}
+
+/// How a face hangs below another one: the best way found so far.
+#[derive(Clone)]
+struct Above {
+    tilt: f64,
+    parent: Option<usize>,
+    direction: Option<Vec<f64>>,
+    basis: Vec<Vec<f64>>,
+}
+
+impl Default for Above {
+    fn default() -> Self {
+        Above { tilt: f64::INFINITY, parent: None, direction: None, basis: Vec::new() }
+    }
+}
+
+impl LocalPolytope<'_> {
+    /// Normals of the walls in the frame, scaled like the walls' own equations: `a_j scale_j`, each entry correctly rounded.
+    fn wall_normals(&self) -> Vec<Vec<f64>> {
+        let walls = self.polytope.half_spaces();
+        let normal = |(a, _): &(Vec<Integer>, Integer)| {
+            let entries = a.iter().zip(&self.frame.scale);
+            entries.map(|(a, scale)| number::to_f64(&(Rational::from(a.clone()) * scale))).collect()
+        };
+        walls.iter().map(normal).collect()
+    }
 }
 
 fn norm(w: &[f64]) -> f64 {

@@ -130,16 +130,17 @@ impl<'f> Converter<'f> {
     pub fn simplices(
         &self,
         polytope: &Polytope,
+        triangulation: &[Vec<usize>],
         corners: &[Vec<f64>],
         coordinate: f64,
     ) -> (Simplices, ConversionError) {
         let mut error = ConversionError { coordinate, size: 0.0 };
         let mut result = Simplices { dimension: polytope.dimension(), ..Simplices::default() };
-        for simplex in polytope.triangulate() {
+        for simplex in triangulation {
             let points: Vec<&[f64]> = simplex.iter().map(|v| &corners[*v][..]).collect();
             let (mut size, mut relative) = determinant(&points, coordinate);
             if !(relative <= SIZE_TOLERANCE) {
-                size = number::to_f64(&(polytope.exact_size(&simplex) / self.frame.volume()));
+                size = number::to_f64(&(polytope.exact_size(simplex) / self.frame.volume()));
                 relative = f64::EPSILON;
             }
             error.size = error.size.max(relative);

@@ -92,21 +92,21 @@ impl Integrand {
         let converter = Converter::new(&self.frame);
         let (corners, coordinate) = converter.corners(polytope);
         let lattice = Lattice::new(polytope);
-        let local = LocalPolytope { lattice: &lattice, corners: &corners, error: coordinate };
+        let local = LocalPolytope { polytope, frame: &self.frame, lattice: &lattice, corners: &corners };
         let by_faces =
             if lattice_is_cheaper(&lattice, self.dimension) { faces::generating_sums(&local, exponents) } else { None };
-        let (sums, conversion, summands, simplices) = match by_faces {
+        let (sums, size_error, summands, simplices) = match by_faces {
             // A face adds up its facets: one chain of additions per dimension.
-            Some((sums, conversion)) => (sums, conversion, lattice.longest_sum(), lattice.faces.len()),
+            Some(sums) => (sums, 0.0, lattice.longest_sum(), lattice.faces.len()),
             None => {
-                let (simplices, conversion) = converter.simplices(polytope, &corners, coordinate);
+                let (simplices, error) = converter.simplices(polytope, &lattice.simplices(), &corners, coordinate);
                 let sums = simplex::generating_sums(&simplices, exponents);
                 let majorant = simplex::generating_sums(&absolute(&simplices), exponents);
-                let both = sums.into_iter().zip(majorant).map(|(s, m)| [s, m]).collect();
-                (both, conversion, simplex::longest_sum(simplices.len()), simplices.len())
+                let both = sums.into_iter().zip(majorant).map(|(s, m)| [s, m, 0.0, 0.0]).collect();
+                (both, error.size, simplex::longest_sum(simplices.len()), simplices.len())
             }
         };
-        let (mut value, mut lost, mut size) = (0.0f64, 0.0f64, 0.0f64);
+        let (mut value, mut lost, mut size, mut doubt) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
         for (position, c) in &self.local.coefficients {
             // Neumaier's summation: the length of the sum does not enter the error.
             let term = c * sums[*position][0];
@@ -114,6 +114,7 @@ impl Integrand {
             lost += if value.abs() >= term.abs() { (value - sum) + term } else { (term - sum) + value };
             value = sum;
             size += c.abs() * sums[*position][1];
+            doubt += c.abs() * sums[*position][2];
         }
         let value = value + lost;
         // Relative to the sum of magnitudes: errors of the coordinates enter once per degree; each degree of the recurrence rounds a
@@ -121,8 +122,12 @@ impl Integrand {
         let n = self.dimension as f64;
         let degree = exponents.degree() as f64;
         let roundings = (degree + 1.0) * (2.0 * n + 3.0) + summands as f64 + self.local.coefficients.len() as f64 + 8.0;
-        let relative = degree * conversion.coordinate + conversion.size + roundings * f64::EPSILON;
-        Estimate { value: value * self.local.volume, error: 1.01 * relative * size * self.local.volume, simplices }
+        let relative = degree * coordinate + size_error + roundings * f64::EPSILON;
+        Estimate {
+            value: value * self.local.volume,
+            error: 1.01 * (relative * size + doubt) * self.local.volume,
+            simplices,
+        }
     }
 
     /// The exact integral over a polytope, and the number of simplices it took.

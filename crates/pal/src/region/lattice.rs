@@ -23,12 +23,27 @@ pub(crate) struct Face {
     pub dimension: usize,
     /// Its facets that do not contain the apex, by position in the lattice; all of them come before the face itself.
     pub opposite: Vec<usize>,
+    /// For each of these a facet of the polytope that cuts it out of the face.
+    pub walls: Vec<usize>,
 }
 
 /// Faces in an order in which a face comes after its facets; the last is the polytope.
 #[derive(Clone, Debug)]
 pub(crate) struct Lattice {
     pub faces: Vec<Face>,
+}
+
+/// A face while its level is being built; `opposite` counts within the level below.
+struct Draft {
+    vertices: Bits,
+    opposite: Vec<usize>,
+    walls: Vec<usize>,
+}
+
+impl Draft {
+    fn new(vertices: Bits) -> Draft {
+        Draft { vertices, opposite: Vec::new(), walls: Vec::new() }
+    }
 }
 
 impl Lattice {
@@ -38,18 +53,19 @@ impl Lattice {
             .map(|f| (0..count).filter(|v| polytope.incidence[*v].contains(f)).collect())
             .collect();
         // Level by level from the polytope down, then reversed.
-        let mut levels: Vec<Vec<(Bits, Vec<usize>)>> = vec![vec![((0..count).collect(), Vec::new())]];
+        let mut levels: Vec<Vec<Draft>> = vec![vec![Draft::new((0..count).collect())]];
         for _ in 0..polytope.flat {
             let mut known: HashMap<Bits, usize> = HashMap::new();
-            let mut below: Vec<(Bits, Vec<usize>)> = Vec::new();
+            let mut below: Vec<Draft> = Vec::new();
             if let Some(level) = levels.last_mut() {
-                for (face, opposite) in level.iter_mut() {
-                    for facet in opposite_facets(face, &walls) {
+                for face in level.iter_mut() {
+                    for (facet, wall) in opposite_facets(&face.vertices, &walls) {
                         let at = *known.entry(facet).or_insert_with_key(|facet| {
-                            below.push((facet.clone(), Vec::new()));
+                            below.push(Draft::new(facet.clone()));
                             below.len() - 1
                         });
-                        opposite.push(at);
+                        face.opposite.push(at);
+                        face.walls.push(wall);
                     }
                 }
             }
@@ -59,9 +75,10 @@ impl Lattice {
         let mut start_below = 0;
         for (dimension, level) in levels.iter().rev().enumerate() {
             let start = faces.len();
-            for (face, opposite) in level {
-                let opposite = opposite.iter().map(|at| start_below + at).collect();
-                faces.push(Face { apex: face.first().unwrap_or(0), dimension, opposite });
+            for face in level {
+                let opposite = face.opposite.iter().map(|at| start_below + at).collect();
+                let apex = face.vertices.first().unwrap_or(0);
+                faces.push(Face { apex, dimension, opposite, walls: face.walls.clone() });
             }
             start_below = start;
         }
@@ -196,24 +213,24 @@ impl Basis {
     }
 }
 
-/// The facets of a face that do not contain its first vertex.
-fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<Bits> {
+/// The facets of a face that do not contain its first vertex, each with a wall that cuts it out.
+fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<(Bits, usize)> {
     let size = face.len();
-    let mut proper: Vec<Bits> = Vec::new();
-    for wall in walls {
+    let mut proper: Vec<(Bits, usize)> = Vec::new();
+    for (number, wall) in walls.iter().enumerate() {
         let common = face.common_len(wall);
         if common == 0 || common == size {
             continue;
         }
         let met = face.intersection(wall);
-        if proper.iter().any(|p| met.is_subset(p)) {
+        if proper.iter().any(|(p, _)| met.is_subset(p)) {
             continue;
         }
-        proper.retain(|p| !p.is_subset(&met));
-        proper.push(met);
+        proper.retain(|(p, _)| !p.is_subset(&met));
+        proper.push((met, number));
     }
     let apex = face.first();
-    proper.retain(|p| apex.is_some_and(|a| !p.contains(a)));
+    proper.retain(|(p, _)| apex.is_some_and(|a| !p.contains(a)));
     proper
 }
 

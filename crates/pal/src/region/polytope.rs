@@ -119,6 +119,12 @@ impl Polytope {
         self.facets.iter().map(outward).collect()
     }
 
+    /// The distance `|a . v - b|` of a vertex from the hyperplane of a facet, with `a` as in [`Polytope::half_spaces`], as a double with a
+    /// relative error of at most `tolerance`, or better.
+    pub(crate) fn slack(&self, vertex: usize, facet: usize, tolerance: f64) -> f64 {
+        self.space.distance(self.facets[facet].plane, &self.vertices[vertex], tolerance)
+    }
+
     /// The indices of the vertices on a facet.
     pub fn facet_vertices(&self, facet: usize) -> Vec<usize> {
         (0..self.vertices.len()).filter(|v| self.incidence[*v].contains(facet)).collect()

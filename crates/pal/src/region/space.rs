@@ -18,6 +18,8 @@ pub(crate) struct Hyperplane {
     pub offset: Integer,
     approx_normal: Vec<f64>,
     approx_offset: f64,
+    /// The doubles are the integers divided by two to this power.
+    shift: usize,
 }
 
 impl Hyperplane {
@@ -27,7 +29,7 @@ impl Hyperplane {
         let shift = largest.saturating_sub(500);
         let approx_normal = normal.iter().map(|a| scaled_coefficient(a, shift)).collect();
         let approx_offset = scaled_to_f64(&offset, shift);
-        Hyperplane { normal, offset, approx_normal, approx_offset }
+        Hyperplane { normal, offset, approx_normal, approx_offset, shift }
     }
 
     /// The hyperplane `x_axis = value`.
@@ -53,12 +55,15 @@ impl Hyperplane {
     }
 
     fn exact_sign(&self, point: &ExactPoint) -> Ordering {
-        let sum = self
-            .normal
+        self.evaluate(point).cmp(&Integer::ZERO)
+    }
+
+    /// `a . x - b` times the denominator of the point.
+    fn evaluate(&self, point: &ExactPoint) -> Integer {
+        self.normal
             .iter()
             .zip(&point.numerators)
-            .fold(-&self.offset * &point.denominator, |sum, (a, x)| if a.is_zero() { sum } else { sum + a * x });
-        sum.cmp(&Integer::ZERO)
+            .fold(-&self.offset * &point.denominator, |sum, (a, x)| if a.is_zero() { sum } else { sum + a * x })
     }
 }
 
@@ -163,6 +168,19 @@ impl Space {
         } else {
             plane.exact_sign(self.exact(vertex))
         }
+    }
+
+    /// `|a . x - b|` at a vertex, to the given relative error.
+    pub fn distance(&self, id: u32, vertex: &Vertex, tolerance: f64) -> f64 {
+        let plane = self.plane(id);
+        let (value, error) = plane.approximate(vertex);
+        if plane.shift == 0 && error <= tolerance * value.abs() {
+            return value.abs();
+        }
+        let point = self.exact(vertex);
+        let sum = plane.evaluate(point);
+        let distance = Rational::from_parts_signed(sum, point.denominator.clone());
+        number::to_f64(&distance).abs()
     }
 
     /// The exact coordinates of a vertex.

@@ -184,7 +184,8 @@ fn over_region(region: &Region, index: usize, integrand: &impl Sampled) -> Resul
     let parts = region.map_cells(|cell| {
         let converter = Converter::new(&frame);
         let (corners, coordinate) = converter.corners(cell.polytope());
-        let (simplices, error) = converter.simplices(cell.polytope(), &corners, coordinate);
+        let (simplices, error) =
+            converter.simplices(cell.polytope(), &cell.polytope().triangulate(), &corners, coordinate);
         let measured = Measured { simplices, coordinate_error: error.coordinate, size_error: error.size };
         let part = simplices::integrate(&measured, &rule, integrand)?;
         Ok(part.times(cell.multiplicity().to_f64().value()))
