@@ -81,28 +81,32 @@ impl Problem {
         let (region, compiled) = Region::with_conditions(&constraint, &self.weight.conditions())?;
         let weight: CompiledWeight = self.weight.compile(&mut compiled.into_iter());
         let pieces = region.map_loaded(region.root(weight), |cell, weight| (cell, weight))?;
-        let Some(frame) = surrounding_frame(&pieces) else {
+        let Some(ends) = surrounding_box(&pieces) else {
             return Ok(Answer { exact: Some(Rational::ZERO), ..Answer::default() });
         };
-        let integrands = Integrands { constraint: &constraint, frame, known: Mutex::default() };
+        let in_frame = |frame| Integrands { constraint: &constraint, frame, known: Mutex::default() };
         match arithmetic {
-            Arithmetic::Exact => integrands.exact(&pieces),
-            Arithmetic::Certified => integrands.certified(&pieces),
+            Arithmetic::Exact => exact(&in_frame(Frame::origin(&ends)).prepare(&pieces)?),
+            // Unshifted first: weights are often sparse as they are written, and a shift would fill them up. The centre next: there
+            // fewer digits cancel.
+            Arithmetic::Certified => {
+                let plain = in_frame(Frame::origin(&ends)).prepare(&pieces)?;
+                certified(&plain, || in_frame(Frame::centred(&ends)).prepare(&pieces))
+            }
         }
     }
 }
 
-/// The box around all pieces, centred.
-fn surrounding_frame(pieces: &[(Cell, CompiledWeight)]) -> Option<Frame> {
+/// The box around all pieces. Rounding is of no concern: any box near it makes a good frame.
+fn surrounding_box(pieces: &[(Cell, CompiledWeight)]) -> Option<Vec<(Rational, Rational)>> {
     let dimension = pieces.first()?.0.polytope().dimension();
     let ends = (0..dimension).map(|axis| {
         let extents = pieces.iter().map(|(cell, _)| cell.polytope().extent(axis));
         let (low, high) = extents.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (c, d)| (a.min(c), b.max(d)));
-        // Any finite frame is right; this one is good as well.
         let exact = |x: f64, otherwise: i32| number::from_f64(x).unwrap_or(Rational::from(otherwise));
         (exact(low, -1), exact(high, 1))
     });
-    Some(Frame::centred(&ends.collect::<Vec<_>>()))
+    Some(ends.collect())
 }
 
 /// Integrands by polynomial: cells often share their weight.
@@ -132,50 +136,69 @@ impl Integrands<'_> {
     fn prepare<'p>(&self, pieces: &'p [(Cell, CompiledWeight)]) -> Result<Vec<(&'p Cell, Arc<Integrand>)>, WmiError> {
         pieces.iter().map(|(cell, weight)| Ok((cell, self.of(weight)?))).collect()
     }
+}
 
-    fn exact(&self, pieces: &[(Cell, CompiledWeight)]) -> Result<Answer, WmiError> {
-        let parts = in_order(&self.prepare(pieces)?, |(cell, integrand)| exact_part(cell, integrand))?;
-        let simplices = parts.iter().map(|(_, simplices)| simplices).sum();
-        let sum = pairwise_sum(parts.into_iter().map(|(part, _)| part).collect());
-        let value = number::to_f64(&sum);
-        Ok(Answer { value, exact: Some(sum), error: rounding(value), cells: pieces.len(), simplices })
+/// A cell with the polynomial to integrate over it.
+type Part<'p> = (&'p Cell, Arc<Integrand>);
+
+fn exact(parts: &[Part]) -> Result<Answer, WmiError> {
+    let integrals = in_order(parts, |(cell, integrand)| exact_part(cell, integrand))?;
+    let simplices = integrals.iter().map(|(_, simplices)| simplices).sum();
+    let sum = pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
+    let value = number::to_f64(&sum);
+    Ok(Answer { value, exact: Some(sum), error: rounding(value), cells: parts.len(), simplices })
+}
+
+/// Doubles first. If the bound on the total is not good enough, cells with a large share in it are tried in another frame, and then the
+/// cells with the largest bounds are done exactly until it is.
+fn certified<'p>(
+    parts: &[Part<'p>],
+    reframed: impl FnOnce() -> Result<Vec<Part<'p>>, WmiError>,
+) -> Result<Answer, WmiError> {
+    let mut estimates: Vec<Estimate> = in_order(parts, |part| Ok(estimate(part)))?;
+    let simplices = estimates.iter().map(|e| e.simplices).sum();
+    let (value, error) = sum_up(&estimates);
+    let answer = Answer { value, exact: None, error, cells: parts.len(), simplices };
+    if error <= GOOD * value.abs() {
+        return Ok(answer);
     }
-
-    /// Doubles first. If the bound on the total is not good enough, the cells with the largest bounds are done exactly until it is.
-    fn certified(&self, pieces: &[(Cell, CompiledWeight)]) -> Result<Answer, WmiError> {
-        let prepared = self.prepare(pieces)?;
-        let estimates: Vec<Estimate> = in_order(&prepared, |(cell, integrand)| {
-            let times = number::to_f64(&Rational::from(cell.multiplicity()));
-            let Estimate { value, error, simplices } = integrand.estimate(cell.polytope());
-            // A power of two: exact, unless it overflows.
-            Ok(Estimate { value: value * times, error: error * times, simplices })
-        })?;
-        let simplices = estimates.iter().map(|e| e.simplices).sum();
-        let (value, error) = sum_up(&estimates);
-        let answer = Answer { value, exact: None, error, cells: pieces.len(), simplices };
+    let share = GOOD * value.abs() / (2.0 * parts.len() as f64);
+    let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= share)).collect();
+    let reframed = reframed()?;
+    let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
+    for (at, other) in large.into_iter().zip(second) {
+        if !(estimates[at].error <= other.error) {
+            estimates[at] = other;
+        }
+    }
+    let (value, error) = sum_up(&estimates);
+    if error <= GOOD * value.abs() {
+        return Ok(Answer { value, error, ..answer });
+    }
+    let mut worst: Vec<usize> = (0..parts.len()).collect();
+    worst.sort_by(|a, b| estimates[*b].error.total_cmp(&estimates[*a].error));
+    let mut sum = Rational::ZERO;
+    for batch in worst.chunks(4.max(worst.len() / 16)) {
+        let integrals = in_order(batch, |at| exact_part(parts[*at].0, &parts[*at].1))?;
+        sum += pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
+        batch.iter().for_each(|at| estimates[*at] = Estimate::default());
+        let (remainder, error) = sum_up(&estimates);
+        let certain = number::to_f64(&sum);
+        let value = certain + remainder;
+        let error = error + rounding(certain) + rounding(value);
         if error <= GOOD * value.abs() {
-            return Ok(answer);
+            return Ok(Answer { value, error, ..answer });
         }
-        let mut worst: Vec<usize> = (0..estimates.len()).collect();
-        worst.sort_by(|a, b| estimates[*b].error.total_cmp(&estimates[*a].error));
-        let (mut sum, mut rest) = (Rational::ZERO, estimates.clone());
-        for batch in worst.chunks(64.max(worst.len() / 4)) {
-            let chosen: Vec<_> = batch.iter().map(|at| prepared[*at].clone()).collect();
-            for (part, _) in in_order(&chosen, |(cell, integrand)| exact_part(cell, integrand))? {
-                sum += part;
-            }
-            batch.iter().for_each(|at| rest[*at] = Estimate::default());
-            let (remainder, error) = sum_up(&rest);
-            let certain = number::to_f64(&sum);
-            let value = certain + remainder;
-            let error = error + rounding(certain) + rounding(value);
-            if error <= GOOD * value.abs() {
-                return Ok(Answer { value, error, ..answer });
-            }
-        }
-        let value = number::to_f64(&sum);
-        Ok(Answer { value, exact: Some(sum), error: rounding(value), ..answer })
     }
+    let value = number::to_f64(&sum);
+    Ok(Answer { value, exact: Some(sum), error: rounding(value), ..answer })
+}
+
+fn estimate((cell, integrand): &Part) -> Estimate {
+    let times = number::to_f64(&Rational::from(cell.multiplicity()));
+    let Estimate { value, error, simplices } = integrand.estimate(cell.polytope());
+    // A power of two: exact, unless it overflows.
+    Estimate { value: value * times, error: error * times, simplices }
 }
 
 fn exact_part(cell: &Cell, integrand: &Integrand) -> Result<(Rational, usize), WmiError> {
