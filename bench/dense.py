@@ -27,21 +27,31 @@ class Outcome:
     def key(self):
         return self.instance.shape, self.instance.n, self.instance.degree
 
-    def latte_wall(self, limit):
-        """LattE's wall time; a timeout counts as the limit, so ratios become lower bounds."""
-        return self.latte.cost.wall if self.latte else limit
+    def ratio(self, mode, measure, limit, reduce=lambda latte, pal: (latte, pal)):
+        """LattE / pal. Who timed out counts with the limit, so the ratio is a lower bound where LattE did and
+        an upper bound where pal did; None when both did, or when LattE was not tried."""
+        pal = getattr(self, mode)
+        if not (self.latte or pal and self.latte_note == "timeout"):
+            return None
+        latte_cost = measure(self.latte.cost) if self.latte else limit
+        pal_cost = measure(pal.cost) if pal else limit
+        above, below = reduce(latte_cost, pal_cost)
+        return above / max(below, 1e-7)
 
     def ratio_wall(self, mode, limit):
-        pal = getattr(self, mode)
-        return self.latte_wall(limit) / pal.cost.wall if pal else None
+        return self.ratio(mode, lambda cost: cost.wall, limit)
 
     def ratio_cpu(self, mode, limit):
-        pal = getattr(self, mode)
-        return (self.latte.cost.cpu if self.latte else limit) / max(pal.cost.cpu, NOISE) if pal else None
+        return self.ratio(mode, lambda cost: cost.cpu, limit)
 
     def ratio_net(self, mode, limit, startup):
+        """LattE without its start-up against the seconds that pal reports for the integral itself."""
         pal = getattr(self, mode)
-        return max(self.latte_wall(limit) - startup, NOISE) / max(pal.seconds, 1e-7) if pal else None
+
+        def net(latte_cost, _):
+            return max(latte_cost - startup, NOISE), pal.seconds if pal else limit
+
+        return self.ratio(mode, lambda cost: cost.wall, limit, net)
 
 
 def compare(instance, f64, exact, truth, complain):

@@ -70,7 +70,7 @@ def dense_lines(outcomes, skipped, limit, latte_startup, pal_startup):
         f"on a trivial instance ({seconds(latte_startup)}; pal: {seconds(pal_startup)}) over the `seconds` that pal reports, which leave out process",
         "start and reading; LattE's net time still contains reading the polynomial. *LattE own* is the total time that LattE",
         f"prints, in steps of 10 ms. *CPU*: processor time of the whole processes. Ratios are LattE / pal, above 1 when pal is faster; a LattE timeout counts as the limit of {limit:g} s",
-        "and its ratio is marked `>=`.",
+        "and its ratio is marked `>=`; a timeout of pal likewise, marked `<=`.",
         "",
     ]
     groups = defaultdict(list)
@@ -79,8 +79,9 @@ def dense_lines(outcomes, skipped, limit, latte_startup, pal_startup):
     for mode, title in (("exact", "`pal --exact`"), ("f64", "`pal` in f64")):
         rows = []
         for (shape, n, degree), group in groups.items():
-            late = sum(o.latte is None for o in group)
-            mark = ">= " if late else ""
+            late = any(o.latte_note == "timeout" for o in group)
+            slow = any(getattr(o, mode) is None for o in group)
+            mark = (">= " if late else "") + ("<= " if slow else "")
 
             def ratios(kind):
                 found = [r for o in group if (r := kind(o)) is not None]
@@ -121,14 +122,18 @@ def summary_lines(outcomes, limit, startup):
     lines = []
     solved = [o for o in outcomes if o.latte]
     for mode, title in (("exact", "`pal --exact`"), ("f64", "`pal` f64")):
-        counted = [o for o in outcomes if o.latte or getattr(o, mode)]
-        wall = sum((r := o.ratio_wall(mode, limit)) is not None and r > 1 for o in counted)
-        net = sum((r := o.ratio_net(mode, limit, startup)) is not None and r > 1 for o in counted)
+        counted = [o for o in outcomes if o.ratio_wall(mode, limit) is not None]
+        wall = sum(o.ratio_wall(mode, limit) > 1 for o in counted)
+        net = sum(o.ratio_net(mode, limit, startup) > 1 for o in counted)
         lines.append(
             f"- {title} is faster on {wall} of {len(counted)} instances by wall time and on {net} net of start-up."
         )
-    late = len(outcomes) - len(solved)
-    lines.append(f"- LattE answered {len(solved)} of {len(outcomes)} instances; {late} ran into the limit or were not tried for that reason.")
+    late = sum(o.latte_note == "timeout" for o in outcomes)
+    untried = len(outcomes) - len(solved) - late
+    lines.append(
+        f"- LattE answered {len(solved)} of {len(outcomes)} instances; {late} ran into the limit, {untried} were not tried"
+        " because easier ones did (they count in no ratio)."
+    )
     checked = sum(o.exact is not None and o.exact.exact == o.latte.value for o in solved)
     lines.append(f"- Equal fractions on {checked} of {len(solved)} instances that LattE answered.")
     errors = [o.relative_error for o in outcomes if o.relative_error is not None]
