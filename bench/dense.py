@@ -18,7 +18,7 @@ NOISE = 1e-4
 class Outcome:
     instance: Instance
     latte: LatteRun | None
-    latte_note: str  # "", "timeout", "not tried: ..."
+    latte_note: str  # "", "timeout", "failed", "not tried: ..."
     f64: PalRun | None
     exact: PalRun | None
     pal_note: str
@@ -92,6 +92,9 @@ def measure(pal, latte, suite, limit, complain):
                     answer = latte.integrate(instance.latte_polytope(), instance.latte_monomials(), limit)
                 except TimedOut:
                     note, stopped = "timeout", stopped + 1
+                except Failed as bad:
+                    note = "failed"
+                    complain(f"{instance.name}: {bad}")
             runs, pal_notes = {}, []
             for mode in ("f64", "exact"):
                 try:

@@ -6,12 +6,17 @@ import re
 import resource
 import signal
 import subprocess
+import sys
 import time
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 from instances import ARGUMENT_LIMIT, smtlib_file, smtlib_rows
+
+# Exact answers can have more digits than Python converts by default.
+if hasattr(sys, "set_int_max_str_digits"):
+    sys.set_int_max_str_digits(0)
 
 
 class TimedOut(Exception):
@@ -30,8 +35,8 @@ class Cost:
     cpu: float
 
 
-def run(command, limit, cwd=None, stdin=None):
-    """Run to the end; returns (stdout, Cost).
+def run(command, limit, cwd=None, stdin=None, any_code=False):
+    """Run to the end; returns (stdout, Cost). A non-zero exit code is a failure unless `any_code`.
 
     The program gets its own process group, because LattE starts children (cddlib) that would outlive it.
     """
@@ -57,7 +62,7 @@ def run(command, limit, cwd=None, stdin=None):
     wall = time.perf_counter() - start
     now = resource.getrusage(resource.RUSAGE_CHILDREN)
     cost = Cost(wall, now.ru_utime - used.ru_utime + now.ru_stime - used.ru_stime)
-    if process.returncode != 0:
+    if process.returncode != 0 and not (any_code and out):
         raise Failed(f"{Path(command[0]).name} ended with code {process.returncode}: {(err or out).strip()[-400:]}")
     return out, cost
 
@@ -92,7 +97,7 @@ class Latte:
         self.startup = None
 
     def version(self):
-        # The banner of --help goes to stderr, that of a computation too.
+        # `--help` prints its banner on stderr.
         shown = subprocess.run([self.binary, "--help"], capture_output=True, text=True, cwd=self.scratch, timeout=20)
         found = re.search(r"LattE integrale (\S+)", shown.stdout + shown.stderr)
         return found.group(1) if found else "unknown"
@@ -203,7 +208,8 @@ class Pal:
         return path
 
     def call(self, *arguments, limit):
-        out, cost = run([self.binary, *arguments, "--json"], limit, cwd=self.scratch)
+        # `pal wmi` answers every problem of a file even when one of them has no answer.
+        out, cost = run([self.binary, *arguments, "--json"], limit, cwd=self.scratch, any_code=arguments[0] == "wmi")
         try:
             records = [json.loads(line) for line in out.splitlines() if line.strip()]
         except json.JSONDecodeError as bad:

@@ -129,7 +129,7 @@ def summary_lines(outcomes, limit, startup):
             f"- {title} is faster on {wall} of {len(counted)} instances by wall time and on {net} net of start-up."
         )
     late = sum(o.latte_note == "timeout" for o in outcomes)
-    untried = len(outcomes) - len(solved) - late
+    untried = sum(o.latte_note.startswith("not tried") for o in outcomes)
     lines.append(
         f"- LattE answered {len(solved)} of {len(outcomes)} instances; {late} ran into the limit, {untried} were not tried"
         " because easier ones did (they count in no ratio)."

@@ -70,19 +70,25 @@ def main():
         latte.measure_startup()
         pal.measure_startup()
         print(f"start-up: LattE {latte.startup:.4f} s, pal {pal.startup:.4f} s", file=sys.stderr)
-        lines = measure(args, pal, latte, peers, complain)
         versions = {"pal": pal.version().removeprefix("pal").strip(), "LattE integrale": latte.version(), **peers.package_versions()}
-
-    command = shlex.join(["python3", "bench/run.py", *(["--quick"] if args.quick else []),
-                          *(["--only", args.only] if set(args.parts) != set(PARTS) else []), "--seed", str(args.seed)])
-    head = report.environment_lines(host, versions, datetime.date.today().isoformat(), command)
-    report.write(args.output, head + report.disagreement_lines(complaints) + lines)
+        command = shlex.join(["python3", "bench/run.py", *(["--quick"] if args.quick else []),
+                              *(["--only", args.only] if set(args.parts) != set(PARTS) else []), "--seed", str(args.seed)])
+        head = report.environment_lines(host, versions, datetime.date.today().isoformat(), command)
+        lines = []
+        try:
+            for part in measure(args, pal, latte, peers, complain):
+                lines += part
+                # After every part, so that an interrupted run keeps what it has.
+                report.write(args.output, head + report.disagreement_lines(complaints) + lines)
+        except KeyboardInterrupt:
+            print("interrupted; the parts that ended are on the page", file=sys.stderr)
+            return 130
     print(f"wrote {args.output}; {len(complaints)} disagreements", file=sys.stderr)
     return 1 if complaints else 0
 
 
 def measure(args, pal, latte, peers, complain):
-    lines = []
+    """The lines of each part as it ends."""
     if "dense" in args.parts:
         print("dense polynomials", file=sys.stderr)
         degrees = (4, 8) if args.quick else (4, 8, 12)
@@ -90,28 +96,27 @@ def measure(args, pal, latte, peers, complain):
         outcomes = dense.measure(pal, latte, items, args.limit, complain)
         latte.measure_startup()
         pal.measure_startup()
-        lines += report.dense_lines(outcomes, skipped, args.limit, latte.startup, pal.startup)
+        yield report.dense_lines(outcomes, skipped, args.limit, latte.startup, pal.startup)
     if "stars" in args.parts:
         print("stars", file=sys.stderr)
         sizes = (3, 7) if args.quick else range(3, 18, 2)
         degrees = (0, 4) if args.quick else range(0, 13, 2)
         rows = stars.measure(pal, latte, peers, sizes, degrees, args.limit, complain)
-        lines += report.star_lines(rows, args.limit, latte.startup)
+        yield report.star_lines(rows, args.limit, latte.startup)
     if "wmi" in args.parts:
         if args.data and (Path(args.data) / "wmi" / "cases.jsonl").is_file():
             print("weighted model integration", file=sys.stderr)
             families = wmi.measure(pal, args.data, args.quick, max(10 * args.limit, 60), complain)
-            lines += report.wmi_lines(families)
+            yield report.wmi_lines(families)
         else:
             print("no WMI cases: set PAL_DATA or pass --data", file=sys.stderr)
-            lines += ["### Weighted model integration", "", "Not run: no `wmi/cases.jsonl` (set `PAL_DATA`).", ""]
+            yield ["### Weighted model integration", "", "Not run: no `wmi/cases.jsonl` (set `PAL_DATA`).", ""]
     if "growth" in args.parts:
         print("growth", file=sys.stderr)
         curves = growth.measure(pal, args.seed, args.quick, args.limit)
         picture = Path(args.output).with_name("growth.svg")
         drawn = growth.draw(peers, curves, picture)
-        lines += report.growth_lines(curves, picture.name if drawn else None)
-    return lines
+        yield report.growth_lines(curves, picture.name if drawn else None)
 
 
 if __name__ == "__main__":
