@@ -38,7 +38,7 @@ class Cost:
 def run(command, limit, cwd=None, stdin=None, any_code=False):
     """Run to the end; returns (stdout, Cost). A non-zero exit code is a failure unless `any_code`.
 
-    The program gets its own process group, because LattE starts children (cddlib) that would outlive it.
+    The program gets its own process group, because LattE runs helpers through a shell that would outlive it.
     """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
@@ -138,7 +138,7 @@ class Latte:
         return best
 
     def measure_startup(self, repeats=25):
-        """Least wall time for the area of a triangle: process, parsing, the emptiness check by cddlib.
+        """Least wall time for the area of a triangle: process, parsing, the emptiness check.
 
         May be called again later; the least of all calls counts.
         """

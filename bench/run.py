@@ -48,6 +48,17 @@ def arguments():
     return args
 
 
+def typed_options():
+    """What was typed, without options that name places on this machine."""
+    out, skip = [], False
+    for word in sys.argv[1:]:
+        place = word.split("=")[0] in ("--pal", "--data", "--output")
+        if not place and not skip:
+            out.append(word)
+        skip = place and "=" not in word
+    return out
+
+
 def main():
     args = arguments()
     if not Path(args.pal).is_file():
@@ -71,8 +82,7 @@ def main():
         pal.measure_startup()
         print(f"start-up: LattE {latte.startup:.4f} s, pal {pal.startup:.4f} s", file=sys.stderr)
         versions = {"pal": pal.version().removeprefix("pal").strip(), "LattE integrale": latte.version(), **peers.package_versions()}
-        command = shlex.join(["python3", "bench/run.py", *(["--quick"] if args.quick else []),
-                              *(["--only", args.only] if set(args.parts) != set(PARTS) else []), "--seed", str(args.seed)])
+        command = shlex.join(["python3", "bench/run.py", *typed_options()])
         head = report.environment_lines(host, versions, datetime.date.today().isoformat(), command)
         lines = []
         try:
