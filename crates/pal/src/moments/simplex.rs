@@ -45,6 +45,11 @@ impl Simplices {
         self.sizes.len()
     }
 
+    /// The same with absolute values of all coordinates: what errors are measured against.
+    pub fn absolute(&self) -> Simplices {
+        Simplices { vertices: self.vertices.iter().map(|x| x.abs()).collect(), ..self.clone() }
+    }
+
     fn vertex(&self, simplex: usize, vertex: usize, axis: usize) -> f64 {
         let n = self.dimension;
         self.vertices[(simplex * (n + 1) + vertex) * n + axis]

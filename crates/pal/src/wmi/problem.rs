@@ -117,10 +117,10 @@ impl Problem {
     /// Reads one problem: a line of the JSON-lines format, or a whole density file.
     ///
     /// ```
-    /// use pal::wmi::{Arithmetic, Problem};
+    /// use pal::{moments::Method, wmi::Problem};
     /// let problem = Problem::parse(r#"{"name": "half", "domain": {"reals": {"x": ["0", "1"]}, "booleans": ["a"]},
     ///     "support": "(or a (<= x 0.5))", "weight": "(ite a x (* 2 x))", "queries": ["a"]}"#).unwrap();
-    /// let solution = problem.solve(Arithmetic::Exact).unwrap();
+    /// let solution = problem.solve(Method::Exact).unwrap();
     /// assert_eq!(solution.total.exact.unwrap().to_string(), "3/4");
     /// assert_eq!(solution.queries[0].value, 0.5);
     /// ```
