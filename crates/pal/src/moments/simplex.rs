@@ -109,7 +109,7 @@ fn sweep_block(
     }
     table[..rows].fill([1.0; LANES]);
     sums[0] += sizes.iter().sum::<f64>();
-    for at in 1..exponents.len() {
+    for (at, sum) in sums.iter_mut().enumerate().skip(1) {
         let (before, rest) = table.split_at_mut(at * rows);
         let here = &mut rest[..rows];
         here.fill([0.0; LANES]);
@@ -132,7 +132,7 @@ fn sweep_block(
             }
         }
         let last = here[n];
-        sums[at] += (0..LANES).map(|lane| sizes[lane] * last[lane]).sum::<f64>();
+        *sum += (0..LANES).map(|lane| sizes[lane] * last[lane]).sum::<f64>();
     }
 }
 

@@ -102,15 +102,14 @@ struct Density {
     queries: Vec<String>,
 }
 
+/// Lower and upper bound of a variable.
+type Ends = (Option<f64>, Option<f64>);
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum DensityDomain {
-    List(Vec<(String, String, Option<(Option<f64>, Option<f64>)>)>),
-    Tables {
-        variables: Vec<String>,
-        var_types: BTreeMap<String, String>,
-        var_domains: BTreeMap<String, (Option<f64>, Option<f64>)>,
-    },
+    List(Vec<(String, String, Option<Ends>)>),
+    Tables { variables: Vec<String>, var_types: BTreeMap<String, String>, var_domains: BTreeMap<String, Ends> },
 }
 
 impl Problem {
@@ -141,7 +140,7 @@ impl Problem {
 
     fn from_density(density: Density) -> Result<Problem, ProblemError> {
         let (mut bounds, mut booleans) = (Vec::new(), Vec::new());
-        let mut declare = |name: String, kind: &str, ends: (Option<f64>, Option<f64>)| match kind {
+        let mut declare = |name: String, kind: &str, ends: Ends| match kind {
             "bool" => {
                 booleans.push(name);
                 Ok(())
