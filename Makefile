@@ -30,7 +30,7 @@ test:
 	$(CARGO) test --workspace
 	$(MAKE) test-wmi
 
-# Hundreds of integrals: minutes without optimisation, so the file is skipped by debug runs and has a target of its own.
+# Weighted model integration runs hundreds of exact integrals: in release mode.
 test-wmi:
 	@if [ -f crates/pal/tests/wmi.rs ]; then \
 		$(CARGO) test --release -p pal --test wmi; \
