@@ -85,11 +85,11 @@ fn all_corner_cases_in_doubles_and_exactly() {
     }
 }
 
-/// Exact answers: all problems whose reference is an exact fraction of moderate cost.
+/// Exact answers equal exact references. Unoptimised builds leave out the expensive problems.
 #[test]
 fn published_problems_exactly() {
-    let moderate = |case: &Value| case["value_exact"].is_string() && case["time_s"].as_f64().unwrap_or(0.0) < 2.0;
-    let count = solve_all("cases.jsonl", Method::Exact, moderate);
+    let moderate = |case: &Value| case["time_s"].as_f64().unwrap_or(0.0) < 2.0 || !cfg!(debug_assertions);
+    let count = solve_all("cases.jsonl", Method::Exact, |case| case["value_exact"].is_string() && moderate(case));
     assert!(count >= 250 || !data_present(), "{count} problems");
 }
 

@@ -16,7 +16,7 @@ use super::integrate::{IntegrateError, around};
 use super::simplex::{self, Simplices};
 use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::number::{self, Rational};
-use crate::region::{Cell, Lattice, Region};
+use crate::region::{Cell, Lattice, Region, factorial};
 
 /// The version of the file format.
 const VERSION: &str = "pal-moments-1";
@@ -338,24 +338,25 @@ impl Accumulated {
     }
 }
 
-/// `alpha! / (|alpha| + n)!` in doubles: a product of at most n + 1 correctly rounded numbers, or exactly where those overflow.
+/// `alpha! / (|alpha| + n)!` in doubles, to n + 2 roundings: products of correctly rounded factorials, or exactly where those overflow.
 struct Factors {
     factorials: Vec<f64>,
 }
 
+/// The largest number whose factorial is a double.
+const LARGEST_FACTORIAL: usize = 170;
+
 impl Factors {
     fn new(top: usize) -> Self {
-        let mut factorials = vec![1.0f64];
-        (1..=top).for_each(|k| factorials.push(factorials[k - 1] * k as f64));
-        Factors { factorials }
+        let factorials = (0..=top.min(LARGEST_FACTORIAL)).map(|k| factorial(k).to_f64().value());
+        Factors { factorials: factorials.collect() }
     }
 
     fn of(&self, alpha: &[u16]) -> f64 {
         let total: usize = alpha.iter().map(|a| usize::from(*a)).sum::<usize>() + alpha.len();
-        // Up to 18! the table is exact; beyond, each entry would carry one more rounding.
-        if total <= 18 {
-            return alpha.iter().map(|a| self.factorials[usize::from(*a)]).product::<f64>() / self.factorials[total];
+        if total > LARGEST_FACTORIAL {
+            return number::to_f64(&moment_factor(alpha));
         }
-        number::to_f64(&moment_factor(alpha))
+        alpha.iter().map(|a| self.factorials[usize::from(*a)]).product::<f64>() / self.factorials[total]
     }
 }
