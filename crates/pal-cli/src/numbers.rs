@@ -38,6 +38,11 @@ fn ends(digits: &str) -> String {
     }
 }
 
+/// A double where JSON has one: infinities and NaN become null.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
 /// An integer as a JSON number where every reader keeps it exactly, else as a string.
 pub fn json_integer(value: &Integer) -> serde_json::Value {
     const SAFE: i64 = 1 << 53;
