@@ -52,7 +52,7 @@ pub fn regular_polygon(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
 /// Corners are rounded to six decimals; the notches are the exact points where the chords meet, so the two edges on one chord
 /// stay on one line. For N = 3 it is the triangle. Even or smaller N give no star and an empty list.
 pub fn star(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
-    if corners < 3 || corners % 2 == 0 {
+    if corners < 3 || corners.is_multiple_of(2) {
         return Vec::new();
     }
     let tips = regular_polygon(corners, radius);
@@ -62,8 +62,8 @@ pub fn star(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
     let reach = (corners - 1) / 2;
     let chord = |from: usize, to: usize| (&tips[from % corners], &tips[to % corners]);
     let mut outline = Vec::new();
-    for k in 0..corners {
-        outline.push(tips[k].clone());
+    for (k, tip) in tips.iter().enumerate() {
+        outline.push(tip.clone());
         outline.push(meet(chord(k, k + reach), chord(k + 1, k + 1 + corners - reach)));
     }
     outline

@@ -23,11 +23,7 @@ pub(crate) struct ExactIntegrand {
 impl ExactIntegrand {
     /// `exponents` must contain all exponents of the terms.
     pub fn new(exponents: Exponents, terms: &[(Vec<u16>, Rational)]) -> Self {
-        let denominator = terms.iter().fold(UBig::ONE, |d, (_, c)| {
-            let q = c.denominator();
-            &d / (&d).gcd(q) * q
-        });
-        let denominator = Integer::from(denominator);
+        let denominator = Integer::from(terms.iter().fold(UBig::ONE, |d, (_, c)| lcm(&d, c.denominator())));
         let positions = exponents.positions();
         let mut by_degree = vec![Vec::new(); exponents.degree() + 1];
         for (alpha, c) in terms {
@@ -51,40 +47,48 @@ impl ExactIntegrand {
         (pairwise_sum(parts.collect()), simplices.len())
     }
 
-    /// By the face lattice (see [`super::faces`]). The table of a face holds integers `D^|alpha| den_F [t^alpha] M_F`.
+    /// By the face lattice (see [`super::faces`]). The table of a face holds integers `D_F^|alpha| den_F [t^alpha] M_F`, with D_F a common
+    /// denominator of the vertices below the face only: small faces have short numbers.
     fn integrate_faces(&self, polytope: &Polytope, lattice: &Lattice) -> Rational {
         let exact = lattice.exact_heights(polytope);
+        let own_denominators: Vec<UBig> = exact.points.iter().map(|point| denominator_of(point)).collect();
         let mut uses = vec![0usize; lattice.faces.len()];
         lattice.faces.iter().flat_map(|face| &face.opposite).for_each(|facet| uses[*facet] += 1);
-        let mut tables: Vec<(Vec<Integer>, Integer)> = vec![(Vec::new(), Integer::ONE); lattice.faces.len()];
+        let mut tables: Vec<Table> = Vec::with_capacity(lattice.faces.len());
         let mut heights = exact.heights.iter();
-        for (at, face) in lattice.faces.iter().enumerate() {
-            let mut table = vec![Integer::ZERO; self.exponents.len()];
-            let mut denominator = Integer::ONE;
-            if face.dimension == 0 {
-                table[0] = Integer::ONE;
-            }
+        for face in &lattice.faces {
             let parts: Vec<(usize, &Rational)> = face.opposite.iter().copied().zip(&mut heights).collect();
-            for (facet, height) in &parts {
-                let own = &tables[*facet].1 * Integer::from(height.denominator().clone());
-                denominator = least_common_multiple(&denominator, &own);
+            let common =
+                parts.iter().fold(own_denominators[face.apex].clone(), |d, (facet, _)| lcm(&d, &tables[*facet].common));
+            let scale = parts
+                .iter()
+                .fold(UBig::ONE, |d, (facet, height)| lcm(&d, &(&tables[*facet].scale * height.denominator())));
+            let mut entries = vec![Integer::ZERO; self.exponents.len()];
+            if face.dimension == 0 {
+                entries[0] = Integer::ONE;
             }
             for (facet, height) in &parts {
-                let (part, own) = &tables[*facet];
-                let factor = height.numerator() * (&denominator / (own * Integer::from(height.denominator().clone())));
-                table.iter_mut().zip(part).for_each(|(sum, entry)| *sum += &factor * entry);
+                let part = &tables[*facet];
+                let step = Integer::from(&common / &part.common);
+                let mut factor = height.numerator() * Integer::from(&scale / (&part.scale * height.denominator()));
+                for level in self.exponents.levels() {
+                    for at in level {
+                        entries[at] += &factor * &part.entries[at];
+                    }
+                    factor *= &step;
+                }
                 uses[*facet] -= 1;
                 if uses[*facet] == 0 {
-                    tables[*facet].0 = Vec::new();
+                    tables[*facet].entries = Vec::new();
                 }
             }
-            self.sweep(&mut table, &exact.points[face.apex]);
-            tables[at] = (table, denominator);
+            self.sweep(&mut entries, &over(&exact.points[face.apex], &common));
+            tables.push(Table { entries, common, scale });
         }
         match tables.pop() {
-            Some((table, denominator)) => {
-                self.contract(&table, &exact.denominator, polytope.dimension()) * exact.unit
-                    / Rational::from(denominator)
+            Some(table) => {
+                let value = self.contract(&table.entries, &Integer::from(table.common), polytope.dimension());
+                value * exact.unit / Rational::from(table.scale)
             }
             None => Rational::ZERO,
         }
@@ -131,8 +135,25 @@ impl ExactIntegrand {
     }
 }
 
-fn least_common_multiple(a: &Integer, b: &Integer) -> Integer {
-    a / Integer::from(a.gcd(b)) * b
+/// Entries of a face during the sweep over the lattice.
+struct Table {
+    entries: Vec<Integer>,
+    common: UBig,
+    scale: UBig,
+}
+
+fn lcm(a: &UBig, b: &UBig) -> UBig {
+    a / a.gcd(b) * b
+}
+
+/// A common denominator of the coordinates.
+fn denominator_of(point: &[Rational]) -> UBig {
+    point.iter().fold(UBig::ONE, |d, x| lcm(&d, x.denominator()))
+}
+
+/// The coordinates times a common multiple of their denominators.
+fn over(point: &[Rational], denominator: &UBig) -> Vec<Integer> {
+    point.iter().map(|x| x.numerator() * Integer::from(denominator / x.denominator())).collect()
 }
 
 fn factorials(alpha: &[u16]) -> Integer {
@@ -143,11 +164,6 @@ fn factorials(alpha: &[u16]) -> Integer {
 fn common_denominator(polytope: &Polytope, simplex: &[usize]) -> (Vec<Vec<Integer>>, Integer) {
     let points: Vec<Vec<Rational>> =
         simplex.iter().map(|v| polytope.exact_coordinates(&polytope.vertices()[*v])).collect();
-    let denominator = points.iter().flatten().fold(UBig::ONE, |d, x| {
-        let q = x.denominator();
-        &d / (&d).gcd(q) * q
-    });
-    let denominator = Integer::from(denominator);
-    let whole = |x: &Rational| x.numerator() * (&denominator / Integer::from(x.denominator().clone()));
-    (points.iter().map(|point| point.iter().map(whole).collect()).collect(), denominator)
+    let denominator = points.iter().fold(UBig::ONE, |d, point| lcm(&d, &denominator_of(point)));
+    (points.iter().map(|point| over(point, &denominator)).collect(), denominator.into())
 }

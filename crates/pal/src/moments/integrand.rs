@@ -7,7 +7,7 @@ use super::exact::ExactIntegrand;
 use super::exponents::{Exponents, ExponentsError};
 use super::faces::{self, LocalPolytope};
 use super::frame::{Converter, Frame};
-use super::simplex::{self, Simplices};
+use super::simplex;
 use crate::formula::Var;
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
@@ -101,7 +101,7 @@ impl Integrand {
             None => {
                 let (simplices, error) = converter.simplices(polytope, &lattice.simplices(), &corners, coordinate);
                 let sums = simplex::generating_sums(&simplices, exponents);
-                let majorant = simplex::generating_sums(&absolute(&simplices), exponents);
+                let majorant = simplex::generating_sums(&simplices.absolute(), exponents);
                 let both = sums.into_iter().zip(majorant).map(|(s, m)| [s, m, 0.0, 0.0]).collect();
                 (both, error.size, simplex::longest_sum(simplices.len()), simplices.len())
             }
@@ -155,8 +155,4 @@ pub(crate) fn moment_factor(alpha: &[u16]) -> Rational {
     let total: usize = alpha.iter().map(|a| usize::from(*a)).sum();
     let top = alpha.iter().fold(Rational::ONE, |product, a| product * Rational::from(factorial(usize::from(*a))));
     top / Rational::from(factorial(total + alpha.len()))
-}
-
-fn absolute(simplices: &Simplices) -> Simplices {
-    Simplices { vertices: simplices.vertices.iter().map(|x| x.abs()).collect(), ..simplices.clone() }
 }

@@ -1,14 +1,27 @@
 //! Integrals of polynomials over polytopes and regions.
+//!
+//! [`integrate`] is the entry; [`Moments`] holds all moments of a region at once. Underneath are four integrators:
+//!
+//! - the generating-function recurrence in doubles, over simplices or over the face lattice, with certified error bounds;
+//! - the same recurrence in exact arithmetic;
+//! - [`gasp`], Grundmann-Moeller cubature as in the paper;
+//! - [`rejection`] sampling, the approximate baseline.
 
+pub(crate) mod certify;
+mod compiled;
 mod exact;
 mod exponents;
 mod faces;
 mod frame;
 pub mod gasp;
 mod integrand;
+mod integrate;
 pub mod rejection;
 mod simplex;
 
+pub use certify::Integral;
+pub use compiled::{Moments, MomentsError};
 pub use exponents::{Exponents, ExponentsError};
 pub use frame::Frame;
 pub use integrand::{Estimate, Integrand, IntegrandError};
+pub use integrate::{IntegrateError, Method, integrate};

@@ -45,6 +45,11 @@ impl Simplices {
         self.sizes.len()
     }
 
+    /// The same with absolute values of all coordinates: what errors are measured against.
+    pub fn absolute(&self) -> Simplices {
+        Simplices { vertices: self.vertices.iter().map(|x| x.abs()).collect(), ..self.clone() }
+    }
+
     fn vertex(&self, simplex: usize, vertex: usize, axis: usize) -> f64 {
         let n = self.dimension;
         self.vertices[(simplex * (n + 1) + vertex) * n + axis]
@@ -104,7 +109,7 @@ fn sweep_block(
     }
     table[..rows].fill([1.0; LANES]);
     sums[0] += sizes.iter().sum::<f64>();
-    for at in 1..exponents.len() {
+    for (at, sum) in sums.iter_mut().enumerate().skip(1) {
         let (before, rest) = table.split_at_mut(at * rows);
         let here = &mut rest[..rows];
         here.fill([0.0; LANES]);
@@ -127,7 +132,7 @@ fn sweep_block(
             }
         }
         let last = here[n];
-        sums[at] += (0..LANES).map(|lane| sizes[lane] * last[lane]).sum::<f64>();
+        *sum += (0..LANES).map(|lane| sizes[lane] * last[lane]).sum::<f64>();
     }
 }
 

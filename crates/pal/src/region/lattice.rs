@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use dashu_int::UBig;
-use dashu_int::ops::Gcd;
+use dashu_int::ops::{Gcd, UnsignedAbs};
 
 use super::bits::Bits;
 use super::polytope::Polytope;
@@ -118,48 +118,39 @@ pub(crate) struct ExactHeights {
     pub heights: Vec<Rational>,
     /// The volume, times `n!`, that the polytope's basis spans.
     pub unit: Rational,
-    /// Common denominator of the vertices.
-    pub denominator: Integer,
-    /// The vertices times the denominator.
-    pub points: Vec<Vec<Integer>>,
+    /// The vertices.
+    pub points: Vec<Vec<Rational>>,
 }
 
 impl Lattice {
     /// For a face F with basis B_F and a facet G of it with basis B_G, the height of the apex over G is |det T| where
     /// `[apex - g; B_G] = T B_F`: a ratio of two determinants over any columns in which B_F is regular. The basis of a face is that
-    /// of its first opposite facet with one vector more, so the first height is 1.
+    /// of its first opposite facet with one vector more. Vectors of a basis are integers without a common divisor, which keeps the
+    /// determinants short.
     pub fn exact_heights(&self, polytope: &Polytope) -> ExactHeights {
-        let exact: Vec<Vec<Rational>> = polytope.exact_vertices();
-        let denominator = exact.iter().flatten().fold(UBig::ONE, |d, x| {
-            let q = x.denominator();
-            &d / (&d).gcd(q) * q
-        });
-        let denominator = Integer::from(denominator);
-        let whole = |x: &Rational| x.numerator() * (&denominator / Integer::from(x.denominator().clone()));
-        let points: Vec<Vec<Integer>> = exact.iter().map(|point| point.iter().map(whole).collect()).collect();
+        let points: Vec<Vec<Rational>> = polytope.exact_vertices();
         let mut bases: Vec<Basis> = Vec::with_capacity(self.faces.len());
         let mut heights = Vec::new();
         for face in &self.faces {
             let mut basis = Basis::default();
             for (k, facet) in face.opposite.iter().enumerate() {
                 let foot = &points[self.faces[*facet].apex];
-                let up: Vec<Integer> = points[face.apex].iter().zip(foot).map(|(a, b)| a - b).collect();
+                let (up, length) = primitive(points[face.apex].iter().zip(foot).map(|(a, b)| a - b).collect());
                 let rows: Vec<Vec<Integer>> = [up].into_iter().chain(bases[*facet].rows.iter().cloned()).collect();
                 if k == 0 {
                     basis = Basis::new(rows);
-                    heights.push(Rational::ONE);
+                    heights.push(length);
                 } else {
                     let minor = rows.iter().map(|row| basis.columns.iter().map(|c| row[*c].clone()).collect());
-                    let size = Rational::from_parts_signed(determinant(minor.collect()), basis.determinant.clone());
-                    heights.push(if size < Rational::ZERO { -size } else { size });
+                    let ratio = Rational::from_parts_signed(determinant(minor.collect()), basis.determinant.clone());
+                    heights.push(if ratio < Rational::ZERO { -ratio * length } else { ratio * length });
                 }
             }
             bases.push(basis);
         }
         let spanned = bases.pop().map_or(Integer::ONE, |basis| basis.determinant);
-        let spanned = if spanned < Integer::ZERO { -spanned } else { spanned };
-        let unit = Rational::from_parts_signed(spanned, denominator.pow(polytope.dimension()));
-        ExactHeights { heights, unit, denominator, points }
+        let unit = Rational::from(if spanned < Integer::ZERO { -spanned } else { spanned });
+        ExactHeights { heights, unit, points }
     }
 
     /// `n!` times the exact volume of a full-dimensional polytope.
@@ -174,6 +165,26 @@ impl Lattice {
         }
         sizes.pop().unwrap_or(Rational::ZERO) * exact.unit
     }
+}
+
+/// A vector as a multiple of an integer vector without a common divisor; the factor is positive.
+fn primitive(vector: Vec<Rational>) -> (Vec<Integer>, Rational) {
+    let denominator = vector.iter().fold(UBig::ONE, |d, x| {
+        let q = x.denominator();
+        &d / (&d).gcd(q) * q
+    });
+    let whole = |x: &Rational| x.numerator() * Integer::from(&denominator / x.denominator());
+    let mut integers: Vec<Integer> = vector.iter().map(whole).collect();
+    let divisor = integers.iter().filter(|a| !a.is_zero()).fold(None, |g: Option<UBig>, a| {
+        Some(match g {
+            None => a.unsigned_abs(),
+            Some(g) => g.gcd(a.unsigned_abs()),
+        })
+    });
+    let divisor = divisor.unwrap_or(UBig::ONE);
+    let signed = Integer::from(divisor.clone());
+    integers.iter_mut().for_each(|a| *a = &*a / &signed);
+    (integers, Rational::from_parts(signed, denominator))
 }
 
 /// A basis of the directions of a face, with columns in which it is regular and its determinant there.
@@ -242,12 +253,11 @@ mod tests {
 
     #[test]
     fn a_cube_has_few_faces_and_many_simplices() {
-        let factorials = [1.0, 1.0, 2.0, 6.0, 24.0, 120.0, 720.0];
-        for n in 1..=6 {
+        for (n, factorial) in [(1, 1.0), (2, 2.0), (3, 6.0), (4, 24.0), (5, 120.0), (6, 720.0)] {
             let cells = Region::new(&shapes::cube(n)).unwrap().decompose().unwrap();
             let lattice = Lattice::new(cells[0].polytope());
-            assert_eq!(lattice.simplex_count(), factorials[n]);
-            assert_eq!(cells[0].polytope().triangulate().len() as f64, factorials[n]);
+            assert_eq!(lattice.simplex_count(), factorial);
+            assert_eq!(cells[0].polytope().triangulate().len() as f64, factorial);
             assert!(lattice.faces.len() <= 3usize.pow(n as u32));
         }
     }

@@ -176,7 +176,7 @@ impl Region {
         }
         let bounds = constraint.formula.bounds();
         let start = builder.starting_box(reals, &bounds);
-        let compile = |formula: &Formula| Skeleton::new(formula, &|atom| plane_of[atom], &|var| boolean_of[var]);
+        let compile = |formula: &Formula| Skeleton::compile(formula, &|atom| plane_of[atom], &|var| boolean_of[var]);
         let skeleton = compile(&constraint.formula);
         let compiled = conditions.iter().map(compile).collect();
         let region = Region {

@@ -63,7 +63,7 @@ pub(crate) struct Node<L> {
 pub(crate) enum Step<L> {
     Cell(Cell, L),
     /// Children, in order.
-    Split(SmallVec<[Node<L>; 2]>),
+    Split(Vec<Node<L>>),
     Unbounded(Unbounded),
 }
 
@@ -153,7 +153,8 @@ impl Region {
             return Step::Unbounded(unbounded::direction(&node.polytope, &self.constraint.reals));
         }
         let bin = node.bins.iter().map(|range| range.0).collect();
-        Step::Cell(Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() }, node.load)
+        let cell = Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() };
+        Step::Cell(cell, node.load)
     }
 
     /// The axis with the most bins left to separate.
@@ -162,7 +163,7 @@ impl Region {
         (0..node.bins.len()).filter(|axis| width(axis) > 1).max_by_key(|axis| (width(axis), usize::MAX - axis))
     }
 
-    fn split_bins<L: Load>(&self, node: Node<L>, axis: usize) -> SmallVec<[Node<L>; 2]> {
+    fn split_bins<L: Load>(&self, node: Node<L>, axis: usize) -> Vec<Node<L>> {
         let (first, last) = node.bins[axis];
         let middle = first.midpoint(last);
         // Bin k of an axis lies between its knots k - 1 and k.
@@ -185,7 +186,7 @@ impl Region {
         }
     }
 
-    fn split_plane<L: Load>(&self, node: Node<L>, plane: u32) -> SmallVec<[Node<L>; 2]> {
+    fn split_plane<L: Load>(&self, node: Node<L>, plane: u32) -> Vec<Node<L>> {
         // Whether a side is worth building shows before it is built: often the formula is false on it outright.
         let mut children = [Side::Below, Side::Above].map(|side| {
             let mut child = node.clone();
@@ -200,7 +201,7 @@ impl Region {
         settled.flatten().collect()
     }
 
-    fn split_boolean<L: Load>(&self, node: Node<L>, var: u32) -> SmallVec<[Node<L>; 2]> {
+    fn split_boolean<L: Load>(&self, node: Node<L>, var: u32) -> Vec<Node<L>> {
         let with = |value: bool| {
             let mut child = node.clone();
             child.booleans[var as usize] = Some(value);
@@ -238,7 +239,7 @@ impl Region {
         let sides: Vec<_> = sides.collect();
         match whole.simplify(|literal| look_up(literal, &sides, &node.booleans)) {
             Residue::Decided(true) => self.emit(node),
-            _ => Step::Split(SmallVec::new()),
+            _ => Step::Split(Vec::new()),
         }
     }
 }

@@ -53,7 +53,7 @@ const FALSE: u32 = u32::MAX - 1;
 
 impl Skeleton {
     /// Builds the skeleton of a formula; the tables say which hyperplane and which Boolean each name stands for.
-    pub fn new(formula: &Formula, plane_of: &impl Fn(&Atom) -> u32, boolean_of: &impl Fn(&Var) -> u32) -> Residue {
+    pub fn compile(formula: &Formula, plane_of: &impl Fn(&Atom) -> u32, boolean_of: &impl Fn(&Var) -> u32) -> Residue {
         let mut builder = Builder::default();
         // Both polarities of every node at once.
         let (root, _) = formula.fold(|node, children: &[(u32, u32)]| match node.node() {
@@ -263,7 +263,7 @@ mod tests {
     fn skeleton(formula: &Formula) -> Skeleton {
         let atoms = formula.atoms();
         let plane_of = |atom: &Atom| atoms.iter().position(|a| a == atom).unwrap() as u32;
-        match Skeleton::new(formula, &plane_of, &|_| 0) {
+        match Skeleton::compile(formula, &plane_of, &|_| 0) {
             Residue::Open(s) => s,
             Residue::Decided(value) => panic!("decided: {value}"),
         }
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn equalities_have_no_volume() {
         let [x] = reals(["x"]);
-        assert!(matches!(Skeleton::new(&x.equals(1), &|_| 0, &|_| 0), Residue::Decided(false)));
-        assert!(matches!(Skeleton::new(&x.differs(1), &|_| 0, &|_| 0), Residue::Decided(true)));
+        assert!(matches!(Skeleton::compile(&x.equals(1), &|_| 0, &|_| 0), Residue::Decided(false)));
+        assert!(matches!(Skeleton::compile(&x.differs(1), &|_| 0, &|_| 0), Residue::Decided(true)));
     }
 }

@@ -14,4 +14,4 @@ mod term;
 mod weight;
 
 pub use problem::{Problem, ProblemError};
-pub use solve::{Answer, Arithmetic, Solution, WmiError};
+pub use solve::{Answer, Solution, WmiError};

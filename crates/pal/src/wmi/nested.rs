@@ -7,7 +7,9 @@ use crate::formula::smtlib::sexpr::{Sexpr, Tree};
 
 /// Rewrites a term.
 pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
-    let tree = Tree::parse(text)?;
+    // `|` opens a quoted name in SMT-LIB but is an operator here. A stand-in of the same length keeps columns right.
+    let text = text.replace("(| ", "(% ");
+    let tree = Tree::parse(&text)?;
     let root = tree.single("a term")?;
     let mut out = String::with_capacity(text.len());
     // What is still to be written, last first.
@@ -42,7 +44,7 @@ fn write<'t>(term: Sexpr<'t>, out: &mut String, stack: &mut Vec<Piece<'t>>) -> R
             _ => return Err(term.error("write (var TYPE NAME)")),
         },
         "&" => "and",
-        "|" => "or",
+        "%" => "or",
         "~" | "!" => "not",
         "->" => "=>",
         "<->" => "=",

@@ -102,25 +102,24 @@ struct Density {
     queries: Vec<String>,
 }
 
+/// Lower and upper bound of a variable.
+type Ends = (Option<f64>, Option<f64>);
+
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum DensityDomain {
-    List(Vec<(String, String, Option<(Option<f64>, Option<f64>)>)>),
-    Tables {
-        variables: Vec<String>,
-        var_types: BTreeMap<String, String>,
-        var_domains: BTreeMap<String, (Option<f64>, Option<f64>)>,
-    },
+    List(Vec<(String, String, Option<Ends>)>),
+    Tables { variables: Vec<String>, var_types: BTreeMap<String, String>, var_domains: BTreeMap<String, Ends> },
 }
 
 impl Problem {
     /// Reads one problem: a line of the JSON-lines format, or a whole density file.
     ///
     /// ```
-    /// use pal::wmi::{Arithmetic, Problem};
+    /// use pal::{moments::Method, wmi::Problem};
     /// let problem = Problem::parse(r#"{"name": "half", "domain": {"reals": {"x": ["0", "1"]}, "booleans": ["a"]},
     ///     "support": "(or a (<= x 0.5))", "weight": "(ite a x (* 2 x))", "queries": ["a"]}"#).unwrap();
-    /// let solution = problem.solve(Arithmetic::Exact).unwrap();
+    /// let solution = problem.solve(Method::Exact).unwrap();
     /// assert_eq!(solution.total.exact.unwrap().to_string(), "3/4");
     /// assert_eq!(solution.queries[0].value, 0.5);
     /// ```
@@ -141,7 +140,7 @@ impl Problem {
 
     fn from_density(density: Density) -> Result<Problem, ProblemError> {
         let (mut bounds, mut booleans) = (Vec::new(), Vec::new());
-        let mut declare = |name: String, kind: &str, ends: (Option<f64>, Option<f64>)| match kind {
+        let mut declare = |name: String, kind: &str, ends: Ends| match kind {
             "bool" => {
                 booleans.push(name);
                 Ok(())

@@ -1,15 +1,18 @@
 //! Solving a problem: sum of integrals over cells on which the weight is one polynomial.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use super::problem::Problem;
 use super::weight::{CompiledWeight, Weight};
-use crate::formula::{Constraint, Formula};
-use crate::moments::{Estimate, Frame, Integrand, IntegrandError};
+use crate::formula::{Constraint, Formula, Membership, Substitution};
+use crate::moments::certify::{self, Part};
+use crate::moments::gasp::{self, GaspError};
+use crate::moments::rejection::{self, RejectionError};
+use crate::moments::{Frame, Integral, Integrand, IntegrandError, Method};
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
-use crate::region::{Cell, Region, RegionError, Unbounded, pairwise_sum};
+use crate::region::{Cell, Region, RegionError, Unbounded};
 
 /// Why a problem has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -26,32 +29,19 @@ pub enum WmiError {
     /// The weight is too large a polynomial somewhere.
     #[error(transparent)]
     Polynomial(#[from] PolynomialError),
-}
-
-/// How to compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Arithmetic {
-    /// Doubles with error bounds; cells whose bound is not good enough are done again exactly.
-    #[default]
-    Certified,
-    /// Rationals throughout.
-    Exact,
+    /// Cubature cannot do it.
+    #[error(transparent)]
+    Gasp(#[from] GaspError),
+    /// Sampling cannot do it.
+    #[error(transparent)]
+    Rejection(#[from] RejectionError),
+    /// Too many Boolean variables for sampling.
+    #[error("{0} Boolean variables are too many for rejection sampling; at most {MAX_SAMPLED_BOOLEANS} are possible")]
+    TooManyBooleans(usize),
 }
 
 /// A weighted volume.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// The value, rounded.
-    pub value: f64,
-    /// The value itself, if it was computed exactly.
-    pub exact: Option<Rational>,
-    /// A bound on the absolute error of `value`.
-    pub error: f64,
-    /// Convex cells integrated over.
-    pub cells: usize,
-    /// Simplices integrated over.
-    pub simplices: usize,
-}
+pub type Answer = Integral;
 
 /// Answers to a problem.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,21 +52,24 @@ pub struct Solution {
     pub queries: Vec<Answer>,
 }
 
-/// Doubles are good enough when their error bound is below this fraction of the value.
-const GOOD: f64 = 1e-10;
+/// Boolean variables up to which rejection sampling goes through all assignments.
+const MAX_SAMPLED_BOOLEANS: usize = 16;
 
 impl Problem {
     /// The weighted volumes of the support and of the support with each query.
-    pub fn solve(&self, arithmetic: Arithmetic) -> Result<Solution, WmiError> {
-        let total = self.integrate(None, arithmetic)?;
-        let queries = self.queries.iter().map(|query| self.integrate(Some(query), arithmetic));
+    pub fn solve(&self, method: Method) -> Result<Solution, WmiError> {
+        let total = self.integrate(None, method)?;
+        let queries = self.queries.iter().map(|query| self.integrate(Some(query), method));
         Ok(Solution { total, queries: queries.collect::<Result<_, _>>()? })
     }
 
-    fn integrate(&self, query: Option<&Formula>, arithmetic: Arithmetic) -> Result<Answer, WmiError> {
+    fn integrate(&self, query: Option<&Formula>, method: Method) -> Result<Answer, WmiError> {
         let mut constraint: Constraint = self.support.clone();
         if let Some(query) = query {
             constraint.formula = constraint.formula & query.clone();
+        }
+        if let Method::Rejection { samples, seed } = method {
+            return self.sample(&constraint, samples, seed);
         }
         let (region, compiled) = Region::with_conditions(&constraint, &self.weight.conditions())?;
         let weight: CompiledWeight = self.weight.compile(&mut compiled.into_iter());
@@ -85,15 +78,75 @@ impl Problem {
             return Ok(Answer { exact: Some(Rational::ZERO), ..Answer::default() });
         };
         let in_frame = |frame| Integrands { constraint: &constraint, frame, known: Mutex::default() };
-        match arithmetic {
-            Arithmetic::Exact => exact(&in_frame(Frame::origin(&ends)).prepare(&pieces)?),
+        let answer = match method {
+            Method::Exact => certify::exact(&in_frame(Frame::origin(&ends)).prepare(&pieces)?)?,
+            Method::Gasp => return cubature(&constraint, &pieces),
             // Unshifted first: weights are often sparse as they are written, and a shift would fill them up. The centre next: there
             // fewer digits cancel.
-            Arithmetic::Certified => {
+            Method::Recurrence | Method::Rejection { .. } => {
                 let plain = in_frame(Frame::origin(&ends)).prepare(&pieces)?;
-                certified(&plain, || in_frame(Frame::centred(&ends)).prepare(&pieces))
+                certify::certified(&plain, || in_frame(Frame::centred(&ends)).prepare(&pieces))?
             }
+        };
+        Ok(answer)
+    }
+
+    /// By rejection sampling, for each assignment of the Boolean variables.
+    fn sample(&self, constraint: &Constraint, samples: u64, seed: u64) -> Result<Answer, WmiError> {
+        let count = constraint.booleans.len();
+        if count > MAX_SAMPLED_BOOLEANS {
+            return Err(WmiError::TooManyBooleans(count));
         }
+        let conditions = self.weight.conditions();
+        let assignments = 1u64 << count;
+        let mut answer = Answer::default();
+        let mut variance = 0.0;
+        for assignment in 0..assignments {
+            let values: Vec<bool> = (0..count).map(|k| assignment >> k & 1 == 1).collect();
+            let substitution = constraint
+                .booleans
+                .iter()
+                .zip(&values)
+                .fold(Substitution::new(), |s, (var, value)| s.boolean(var.name(), Formula::constant(*value)));
+            let formula = constraint.formula.substitute(&substitution);
+            let region = Region::new(&Constraint { formula, reals: constraint.reals.clone(), booleans: Vec::new() })?;
+            let tests: Vec<Membership> = conditions
+                .iter()
+                .map(|c| Membership::new(&c.substitute(&substitution), &constraint.reals, &[]))
+                .collect::<Result<_, _>>()
+                .map_err(RejectionError::from)?;
+            let weight = |point: &[f64]| self.weight.at(&constraint.reals, point, &mut tests.iter());
+            let share = samples.div_ceil(assignments);
+            let part = rejection::integrate_fn(&region, weight, share, seed.wrapping_add(assignment))?;
+            answer.value += part.value;
+            variance += part.standard_error * part.standard_error;
+        }
+        answer.error = variance.sqrt();
+        Ok(answer)
+    }
+}
+
+/// By GASP! cubature, cell by cell.
+fn cubature(constraint: &Constraint, pieces: &[(Cell, CompiledWeight)]) -> Result<Answer, WmiError> {
+    let mut answer = Answer { cells: pieces.len(), ..Answer::default() };
+    for (cell, weight) in pieces {
+        let polynomial = settled(weight)?;
+        let part = gasp::integrate_cell(cell, &constraint.reals, polynomial)?;
+        answer.value += part.value;
+        answer.error += part.rounding_error + answer.value.abs() * f64::EPSILON;
+        answer.simplices += part.simplices as usize;
+    }
+    Ok(answer)
+}
+
+/// The polynomial that a weight has become at the end of the search.
+fn settled(weight: &CompiledWeight) -> Result<&Polynomial, PolynomialError> {
+    static NOTHING: LazyLock<Polynomial> = LazyLock::new(Polynomial::zero);
+    match &**weight {
+        Weight::Polynomial(polynomial) => Ok(polynomial),
+        Weight::Failed(error) => Err(error.clone()),
+        // The search ends only where the weight is settled.
+        _ => Ok(&NOTHING),
     }
 }
 
@@ -117,13 +170,8 @@ struct Integrands<'c> {
 }
 
 impl Integrands<'_> {
-    fn of(&self, weight: &CompiledWeight) -> Result<Arc<Integrand>, WmiError> {
-        let polynomial = match &**weight {
-            Weight::Polynomial(polynomial) => polynomial,
-            Weight::Failed(error) => return Err(error.clone().into()),
-            // The search ends only where the weight is settled.
-            _ => return Ok(Arc::new(Integrand::new(&Polynomial::zero(), &self.constraint.reals, &self.frame)?)),
-        };
+    fn of(&self, weight: &CompiledWeight) -> Result<Arc<Integrand>, IntegrandError> {
+        let polynomial = settled(weight)?;
         let mut known = self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(integrand) = known.get(polynomial) {
             return Ok(integrand.clone());
@@ -133,99 +181,7 @@ impl Integrands<'_> {
         Ok(integrand)
     }
 
-    fn prepare<'p>(&self, pieces: &'p [(Cell, CompiledWeight)]) -> Result<Vec<(&'p Cell, Arc<Integrand>)>, WmiError> {
+    fn prepare<'p>(&self, pieces: &'p [(Cell, CompiledWeight)]) -> Result<Vec<Part<'p>>, IntegrandError> {
         pieces.iter().map(|(cell, weight)| Ok((cell, self.of(weight)?))).collect()
     }
-}
-
-/// A cell with the polynomial to integrate over it.
-type Part<'p> = (&'p Cell, Arc<Integrand>);
-
-fn exact(parts: &[Part]) -> Result<Answer, WmiError> {
-    let integrals = in_order(parts, |(cell, integrand)| exact_part(cell, integrand))?;
-    let simplices = integrals.iter().map(|(_, simplices)| simplices).sum();
-    let sum = pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
-    let value = number::to_f64(&sum);
-    Ok(Answer { value, exact: Some(sum), error: rounding(value), cells: parts.len(), simplices })
-}
-
-/// Doubles first. If the bound on the total is not good enough, cells with a large share in it are tried in another frame, and then the
-/// cells with the largest bounds are done exactly until it is.
-fn certified<'p>(
-    parts: &[Part<'p>],
-    reframed: impl FnOnce() -> Result<Vec<Part<'p>>, WmiError>,
-) -> Result<Answer, WmiError> {
-    let mut estimates: Vec<Estimate> = in_order(parts, |part| Ok(estimate(part)))?;
-    let simplices = estimates.iter().map(|e| e.simplices).sum();
-    let (value, error) = sum_up(&estimates);
-    let answer = Answer { value, exact: None, error, cells: parts.len(), simplices };
-    if error <= GOOD * value.abs() {
-        return Ok(answer);
-    }
-    let share = GOOD * value.abs() / (2.0 * parts.len() as f64);
-    let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= share)).collect();
-    let reframed = reframed()?;
-    let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
-    for (at, other) in large.into_iter().zip(second) {
-        if !(estimates[at].error <= other.error) {
-            estimates[at] = other;
-        }
-    }
-    let (value, error) = sum_up(&estimates);
-    if error <= GOOD * value.abs() {
-        return Ok(Answer { value, error, ..answer });
-    }
-    let mut worst: Vec<usize> = (0..parts.len()).collect();
-    worst.sort_by(|a, b| estimates[*b].error.total_cmp(&estimates[*a].error));
-    let mut sum = Rational::ZERO;
-    for batch in worst.chunks(4.max(worst.len() / 16)) {
-        let integrals = in_order(batch, |at| exact_part(parts[*at].0, &parts[*at].1))?;
-        sum += pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
-        batch.iter().for_each(|at| estimates[*at] = Estimate::default());
-        let (remainder, error) = sum_up(&estimates);
-        let certain = number::to_f64(&sum);
-        let value = certain + remainder;
-        let error = error + rounding(certain) + rounding(value);
-        if error <= GOOD * value.abs() {
-            return Ok(Answer { value, error, ..answer });
-        }
-    }
-    let value = number::to_f64(&sum);
-    Ok(Answer { value, exact: Some(sum), error: rounding(value), ..answer })
-}
-
-fn estimate((cell, integrand): &Part) -> Estimate {
-    let times = number::to_f64(&Rational::from(cell.multiplicity()));
-    let Estimate { value, error, simplices } = integrand.estimate(cell.polytope());
-    // A power of two: exact, unless it overflows.
-    Estimate { value: value * times, error: error * times, simplices }
-}
-
-fn exact_part(cell: &Cell, integrand: &Integrand) -> Result<(Rational, usize), WmiError> {
-    let (value, simplices) = integrand.exact(cell.polytope())?;
-    Ok((value * Rational::from(cell.multiplicity()), simplices))
-}
-
-fn rounding(value: f64) -> f64 {
-    value.abs() * f64::EPSILON
-}
-
-fn sum_up(parts: &[Estimate]) -> (f64, f64) {
-    let (mut value, mut error, mut magnitude) = (0.0, 0.0, 0.0);
-    for part in parts {
-        value += part.value;
-        error += part.error;
-        magnitude += part.value.abs();
-    }
-    (value, error + magnitude * parts.len() as f64 * f64::EPSILON)
-}
-
-/// Maps in parallel, keeps the order, and reports the first error of that order.
-fn in_order<A: Sync, B: Send>(
-    items: &[A],
-    visit: impl Fn(&A) -> Result<B, WmiError> + Sync + Send,
-) -> Result<Vec<B>, WmiError> {
-    use rayon::prelude::*;
-    let all: Vec<Result<B, WmiError>> = items.par_iter().map(visit).collect();
-    all.into_iter().collect()
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::formula::Formula;
+use crate::formula::{Formula, Membership, Var};
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::region::{Literal, Load, Residue, Skeleton};
 
@@ -155,6 +155,28 @@ impl SymbolicWeight {
             }
         }
         conditions
+    }
+
+    /// The value at a point in doubles, given tests of the conditions in the order of [`Weight::conditions`].
+    pub fn at<'t>(&self, variables: &[Var], point: &[f64], tests: &mut impl Iterator<Item = &'t Membership>) -> f64 {
+        match self {
+            Weight::Polynomial(p) => p.eval_f64(variables, point).map_or(f64::NAN, |approximation| approximation.value),
+            Weight::Failed(_) => f64::NAN,
+            Weight::Sum(parts) | Weight::Product(parts) => {
+                let mut values: Vec<f64> = Vec::with_capacity(parts.len());
+                for part in parts.iter().rev() {
+                    values.push(part.at(variables, point, tests));
+                }
+                if matches!(self, Weight::Sum(_)) { values.iter().sum() } else { values.iter().product() }
+            }
+            Weight::Power(base, exponent) => base.at(variables, point, tests).powi(*exponent as i32),
+            Weight::Ite(_, yes, no) => {
+                let holds = tests.next().is_some_and(|test| test.contains(point));
+                let no = no.at(variables, point, tests);
+                let yes = yes.at(variables, point, tests);
+                if holds { yes } else { no }
+            }
+        }
     }
 
     /// The weight with its conditions, taken in the order of [`Weight::conditions`], replaced by compiled ones.

@@ -46,7 +46,7 @@ use super::frame::{Converter, Frame};
 use crate::formula::Var;
 use crate::number::Rational;
 use crate::polynomial::{Polynomial, PolynomialError};
-use crate::region::{Region, Unbounded};
+use crate::region::{Cell, Region, Unbounded};
 use simplices::{Measured, Partial};
 
 /// Why an integral cannot be computed by cubature.
@@ -177,25 +177,37 @@ fn rule_index(polynomial: &Polynomial) -> usize {
 }
 
 fn over_region(region: &Region, index: usize, integrand: &impl Sampled) -> Result<GaspResult, GaspError> {
-    let n = region.dimension();
-    let rule = Rule::shared(n, index)?;
-    // The user's own coordinates: closures ask for them, and polynomials would grow by a change of variables.
-    let frame = Frame { shift: vec![Rational::ZERO; n], scale: vec![Rational::ONE; n] };
-    let parts = region.map_cells(|cell| {
-        let converter = Converter::new(&frame);
-        let (corners, coordinate) = converter.corners(cell.polytope());
-        let (simplices, error) =
-            converter.simplices(cell.polytope(), &cell.polytope().triangulate(), &corners, coordinate);
-        let measured = Measured { simplices, coordinate_error: error.coordinate, size_error: error.size };
-        let part = simplices::integrate(&measured, &rule, integrand)?;
-        Ok(part.times(cell.multiplicity().to_f64().value()))
-    })?;
+    let rule = Rule::shared(region.dimension(), index)?;
+    let parts = region.map_cells(|cell| over_cell(&cell, &rule, integrand))?;
     let mut total = Partial::default();
     let cells = parts.len();
     for part in parts {
         total.merge(&part.map_err(GaspError::NotFinite)?);
     }
     finish(total, cells, &rule)
+}
+
+fn over_cell(cell: &Cell, rule: &Rule, integrand: &impl Sampled) -> Result<Partial, Vec<f64>> {
+    let polytope = cell.polytope();
+    let n = polytope.dimension();
+    // The user's own coordinates: closures ask for them, and polynomials would grow by a change of variables.
+    let frame = Frame { shift: vec![Rational::ZERO; n], scale: vec![Rational::ONE; n] };
+    let converter = Converter::new(&frame);
+    let (corners, coordinate) = converter.corners(polytope);
+    let (simplices, error) = converter.simplices(polytope, &polytope.triangulate(), &corners, coordinate);
+    let measured = Measured { simplices, coordinate_error: error.coordinate, size_error: error.size };
+    let part = simplices::integrate(&measured, rule, integrand)?;
+    Ok(part.times(cell.multiplicity().to_f64().value()))
+}
+
+/// Integrates a polynomial over one cell, with the assignments of Boolean variables that it stands for counted.
+pub fn integrate_cell(cell: &Cell, variables: &[Var], polynomial: &Polynomial) -> Result<GaspResult, GaspError> {
+    let terms = Terms::new(polynomial, variables)?;
+    let rule = Rule::shared(variables.len(), rule_index(polynomial))?;
+    let part = over_cell(cell, &rule, &terms).map_err(GaspError::NotFinite)?;
+    let mut result = finish(part, 1, &rule)?;
+    result.truncation_estimate = 0.0;
+    Ok(result)
 }
 
 fn over_simplices(

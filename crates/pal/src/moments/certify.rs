@@ -1,0 +1,118 @@
+//! Sums of integrals over many cells: exact, or in doubles with a bound that is good enough.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::integrand::{Estimate, Integrand, IntegrandError};
+use crate::number::{self, Rational};
+use crate::region::{Cell, pairwise_sum};
+
+/// An integral over a region.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Integral {
+    /// The value, rounded.
+    pub value: f64,
+    /// The value itself, if it was computed exactly.
+    pub exact: Option<Rational>,
+    /// A bound on the absolute error of `value`; the standard error for rejection sampling.
+    pub error: f64,
+    /// Convex cells integrated over.
+    pub cells: usize,
+    /// Simplices or faces swept.
+    pub simplices: usize,
+}
+
+/// Doubles are good enough when their error bound is below this fraction of the value.
+const GOOD: f64 = 1e-10;
+
+/// A cell with the polynomial to integrate over it.
+pub(crate) type Part<'p> = (&'p Cell, Arc<Integrand>);
+
+pub(crate) fn exact(parts: &[Part]) -> Result<Integral, IntegrandError> {
+    let integrals = in_order(parts, |(cell, integrand)| exact_part(cell, integrand))?;
+    let simplices = integrals.iter().map(|(_, simplices)| simplices).sum();
+    let sum = pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
+    let value = number::to_f64(&sum);
+    Ok(Integral { value, exact: Some(sum), error: rounding(value), cells: parts.len(), simplices })
+}
+
+/// Doubles first. If the bound on the total is not good enough, cells with a large share in it are tried in another frame, and then the
+/// cells with the largest bounds are done exactly until it is.
+pub(crate) fn certified<'p>(
+    parts: &[Part<'p>],
+    reframed: impl FnOnce() -> Result<Vec<Part<'p>>, IntegrandError>,
+) -> Result<Integral, IntegrandError> {
+    let mut estimates: Vec<Estimate> = in_order(parts, |part| Ok(estimate(part)))?;
+    let simplices = estimates.iter().map(|e| e.simplices).sum();
+    let (value, error) = sum_up(&estimates);
+    let answer = Integral { value, exact: None, error, cells: parts.len(), simplices };
+    if error <= GOOD * value.abs() {
+        return Ok(answer);
+    }
+    let share = GOOD * value.abs() / (2.0 * parts.len() as f64);
+    let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= share)).collect();
+    let reframed = reframed()?;
+    let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
+    for (at, other) in large.into_iter().zip(second) {
+        if !(estimates[at].error <= other.error) {
+            estimates[at] = other;
+        }
+    }
+    let (value, error) = sum_up(&estimates);
+    if error <= GOOD * value.abs() {
+        return Ok(Integral { value, error, ..answer });
+    }
+    let mut worst: Vec<usize> = (0..parts.len()).collect();
+    worst.sort_by(|a, b| estimates[*b].error.total_cmp(&estimates[*a].error));
+    let mut sum = Rational::ZERO;
+    for batch in worst.chunks(4.max(worst.len() / 16)) {
+        let integrals = in_order(batch, |at| exact_part(parts[*at].0, &parts[*at].1))?;
+        sum += pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
+        batch.iter().for_each(|at| estimates[*at] = Estimate::default());
+        let (remainder, error) = sum_up(&estimates);
+        let certain = number::to_f64(&sum);
+        let value = certain + remainder;
+        let error = error + rounding(certain) + rounding(value);
+        if error <= GOOD * value.abs() {
+            return Ok(Integral { value, error, ..answer });
+        }
+    }
+    let value = number::to_f64(&sum);
+    Ok(Integral { value, exact: Some(sum), error: rounding(value), ..answer })
+}
+
+fn estimate((cell, integrand): &Part) -> Estimate {
+    let times = number::to_f64(&Rational::from(cell.multiplicity()));
+    let Estimate { value, error, simplices } = integrand.estimate(cell.polytope());
+    // A power of two: exact, unless it overflows.
+    Estimate { value: value * times, error: error * times, simplices }
+}
+
+fn exact_part(cell: &Cell, integrand: &Integrand) -> Result<(Rational, usize), IntegrandError> {
+    let (value, simplices) = integrand.exact(cell.polytope())?;
+    Ok((value * Rational::from(cell.multiplicity()), simplices))
+}
+
+fn rounding(value: f64) -> f64 {
+    value.abs() * f64::EPSILON
+}
+
+fn sum_up(parts: &[Estimate]) -> (f64, f64) {
+    let (mut value, mut error, mut magnitude) = (0.0, 0.0, 0.0);
+    for part in parts {
+        value += part.value;
+        error += part.error;
+        magnitude += part.value.abs();
+    }
+    (value, error + magnitude * parts.len() as f64 * f64::EPSILON)
+}
+
+/// Maps in parallel, keeps the order, and reports the first error of that order.
+pub(crate) fn in_order<A: Sync, B: Send>(
+    items: &[A],
+    visit: impl Fn(&A) -> Result<B, IntegrandError> + Sync + Send,
+) -> Result<Vec<B>, IntegrandError> {
+    let all: Vec<Result<B, IntegrandError>> = items.par_iter().map(visit).collect();
+    all.into_iter().collect()
+}
