@@ -16,7 +16,7 @@ use super::moment_table;
 use super::volume::note_no_volume;
 use crate::input::{self, Input, Wanted};
 use crate::method::{self, Choice};
-use crate::numbers::{counted, finite, readable};
+use crate::numbers::{bound, counted, finite, readable};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -40,7 +40,7 @@ pub struct Args {
     #[command(flatten)]
     choice: Choice,
     /// --degree: write the moments to this safetensors file
-    #[arg(long, short, value_name = "FILE", requires = "degree")]
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["poly", "poly_file"])]
     output: Option<PathBuf>,
 }
 
@@ -172,8 +172,8 @@ fn print(
     }
     writeln!(out, "value        {:?}", integral.value)?;
     match method {
-        Method::Rejection { .. } => writeln!(out, "std error    {:.1e}", integral.error)?,
-        _ => writeln!(out, "error bound  {:.1e}", integral.error)?,
+        Method::Rejection { .. } => writeln!(out, "std error    {}", bound(integral.error))?,
+        _ => writeln!(out, "error bound  {}", bound(integral.error))?,
     }
     if let Some(exact) = exact {
         writeln!(out, "exact        {}", readable(exact))?;

@@ -14,7 +14,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde::Serialize;
 
 use super::volume::note_no_volume;
-use crate::numbers::counted;
+use crate::numbers::{bound, counted};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -202,7 +202,7 @@ fn print(out: &mut impl Write, variables: &[Var], table: &Table) -> Result<()> {
         for (exponent, width) in exponents.iter().zip(&widths) {
             write!(out, "{exponent:<width$}  ")?;
         }
-        writeln!(out, "{:<24} {:.1e}", format!("{:?}", table.moments[at]), table.errors[at])?;
+        writeln!(out, "{:<24} {}", format!("{:?}", table.moments[at]), bound(table.errors[at]))?;
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ use super::wmi_file::{Entry, entries};
 use crate::input::{self, Wanted};
 use crate::limits::{self, GLANCE, parse_seconds};
 use crate::method::Choice;
-use crate::numbers::{finite, readable};
+use crate::numbers::{bound, finite, readable};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -252,7 +252,7 @@ fn print(out: &mut impl Write, width: usize, line: &Line, ending: &Ending, exact
         return Ok(());
     };
     let total = &solution.total;
-    let (value, error) = (format!("{:?}", total.value), format!("{:.1e}", total.error));
+    let (value, error) = (format!("{:?}", total.value), bound(total.error));
     let (cells, seconds) = (total.cells, line.seconds);
     writeln!(out, "{:width$}  {value:<24} {error:>11} {cells:>8} {seconds:>9.4}  {}", line.name, line.status)?;
     let fraction = |answer: &Answer| answer.exact.as_ref().filter(|_| exact).map(readable);

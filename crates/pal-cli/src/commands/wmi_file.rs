@@ -53,10 +53,10 @@ impl Entry {
     pub fn explain(&self, error: &ProblemError) -> String {
         match error {
             ProblemError::Json(json) if json.line() > 0 => {
-                let (line, column) = (self.line + json.line() - 1, json.column());
                 let message = json.to_string();
-                let place = format!(" at line {} column {column}", json.line());
+                let place = format!(" at line {} column {}", json.line(), json.column());
                 let what = message.strip_suffix(&place).unwrap_or(&message);
+                let (line, column) = (self.line + json.line() - 1, json.column().max(1));
                 format!("line {line}, column {column}: not a problem in JSON: {what}")
             }
             // Terms are strings on one line, as a rule.
