@@ -1,73 +1,16 @@
-//! The examples of `docs/cli.md`, run in order in one folder.
-//!
-//! `$ cat FILE` with what follows makes the file; any other `$ command` must print what follows it, standard error included.
-//! `...` stands for anything, a line of its own for any number of lines.
+//! The examples of `docs/cli.md`.
 #![cfg(unix)]
 
 mod common;
 
-use std::path::Path;
-use std::process::Command;
-
 use common::Folder;
-
-const PAGE: &str = include_str!("../../../docs/cli.md");
-
-/// Commands with the lines expected after them.
-fn examples() -> Vec<(&'static str, Vec<&'static str>)> {
-    let mut found = Vec::new();
-    for block in PAGE.split("```console\n").skip(1) {
-        let block = block.split("```").next().unwrap();
-        for line in block.lines() {
-            match line.strip_prefix("$ ") {
-                Some(command) => found.push((command, Vec::new())),
-                None => found.last_mut().unwrap().1.push(line),
-            }
-        }
-    }
-    found
-}
-
-fn lines_match(want: &[&str], got: &[&str]) -> bool {
-    match (want, got) {
-        ([], []) => true,
-        (["...", rest @ ..], _) => {
-            lines_match(rest, got) || got.split_first().is_some_and(|(_, tail)| lines_match(want, tail))
-        }
-        ([w, want @ ..], [g, got @ ..]) => line_matches(w, g) && lines_match(want, got),
-        _ => false,
-    }
-}
-
-fn line_matches(want: &str, got: &str) -> bool {
-    let parts: Vec<&str> = want.split("...").collect();
-    let [first, middle @ .., last] = &parts[..] else { return want == got };
-    let Some(mut rest) = got.strip_prefix(first) else { return false };
-    for part in middle {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
-}
+use common::console::{self, line_matches, lines_match};
 
 #[test]
 fn the_page_is_true() {
     let folder = Folder::new("docs");
-    let here = Path::new(env!("CARGO_BIN_EXE_pal")).parent().unwrap();
-    let path = format!("{}:{}", here.display(), std::env::var("PATH").unwrap());
-    let examples = examples();
-    assert!(examples.len() >= 12);
-    for (command, want) in examples {
-        if let Some(name) = command.strip_prefix("cat ") {
-            folder.write(name, want.join("\n"));
-            continue;
-        }
-        let mut shell = Command::new("sh");
-        shell.arg("-c").arg(format!("{{ {command}; }} 2>&1")).env("PATH", &path).current_dir(folder.path());
-        let output = String::from_utf8(shell.output().unwrap().stdout).unwrap();
-        let got: Vec<&str> = output.lines().collect();
-        assert!(lines_match(&want, &got), "$ {command}\n{output}\nwanted:\n{}", want.join("\n"));
-    }
+    let examples = console::run(include_str!("../../../docs/cli.md"), &folder);
+    assert!(examples >= 12);
     assert_eq!(&folder.read("triangle.png")[1..4], b"PNG");
 }
 

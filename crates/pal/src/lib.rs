@@ -10,3 +10,7 @@ pub mod polynomial;
 pub mod region;
 pub mod shapes;
 pub mod wmi;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,6 +1,6 @@
 //! Pictures of regions in one and two dimensions, as PNG or SVG.
 //!
-//! A [`Scene`] says what to show, [`layout`] where it goes on the page, [`draw`] puts it there with plotters, [`file`] makes
+//! A [`Scene`] says what to show, [`layout`] where it goes on the page, [`draw`] puts it there with plotters, [`mod@file`] makes
 //! bytes of it and replaces the output in one step.
 
 mod axis;

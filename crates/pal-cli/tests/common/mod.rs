@@ -1,6 +1,9 @@
 //! Running the program on inputs written for the occasion.
 #![allow(dead_code)]
 
+#[cfg(unix)]
+pub mod console;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

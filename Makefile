@@ -1,0 +1,49 @@
+# make help lists what there is. Everything needs Rust only, except the peers of `make bench`.
+#
+# Tests on real maps read the folder that PAL_DATA names; without it they say `skipped: PAL_DATA is not set`.
+
+CARGO ?= cargo
+PYTHON ?= python3
+
+ifdef PAL_DATA
+export PAL_DATA
+endif
+
+.PHONY: help demo test test-wmi bench clean
+
+help:
+	@echo 'make demo      decompose and draw three regions; pictures go to out/'
+	@echo 'make test      format, lints, documentation and all tests, cheapest first'
+	@echo 'make test-wmi  weighted model integration, in release mode (part of make test)'
+	@echo 'make bench     benchmarks; peers too if bench/ is there (see docs/benchmarks.md)'
+	@echo 'make clean     remove build products and pictures'
+	@echo
+	@echo 'PAL_DATA=FOLDER make test   also runs the tests on real maps and problems'
+
+demo:
+	$(CARGO) run --release -p pal-cli -- demo
+
+test:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
+	$(CARGO) test --workspace
+	$(MAKE) test-wmi
+
+# Weighted model integration runs hundreds of exact integrals: in release mode.
+test-wmi:
+	@if [ -f crates/pal/tests/wmi.rs ]; then \
+		$(CARGO) test --release -p pal --test wmi; \
+	else \
+		echo 'test-wmi: crates/pal/tests/wmi.rs is not there yet'; \
+	fi
+
+bench:
+	$(CARGO) bench -p pal --bench regions
+	@if [ -f bench/run.py ]; then \
+		$(CARGO) build --release -p pal-cli && $(PYTHON) bench/run.py; \
+	fi
+
+clean:
+	$(CARGO) clean
+	rm -rf out

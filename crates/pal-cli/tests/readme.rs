@@ -1,0 +1,28 @@
+//! The terminal examples of `README.md`. Its Rust example is a doc test of the library.
+#![cfg(unix)]
+
+mod common;
+
+use common::{Folder, console};
+
+const README: &str = include_str!("../../../README.md");
+
+#[test]
+fn the_readme_is_true() {
+    let folder = Folder::new("readme");
+    let examples = console::run(README, &folder);
+    assert!(examples >= 5);
+    assert_eq!(&folder.read("room.png")[1..4], b"PNG");
+}
+
+/// Links to files of the repository lead somewhere.
+#[test]
+fn links_lead_somewhere() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let targets = README.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let files: Vec<&str> = targets.filter(|target| !target.contains("://")).collect();
+    assert!(files.len() >= 6);
+    for file in files {
+        assert!(root.join(file).exists(), "{file}");
+    }
+}
