@@ -1,4 +1,4 @@
-//! Reading a constraint from a file or from standard input, with errors that name the file, the place and the way out.
+//! Reading constraints and other text from files or from standard input, with errors that name the file, the place and the way out.
 
 use std::fs;
 use std::io::{self, Read};
@@ -60,22 +60,23 @@ fn parse_bounds(text: &str) -> Result<Frame> {
 impl Input {
     /// How messages call the file.
     pub fn name(&self) -> String {
-        if self.is_stdin() { "standard input".into() } else { self.file.display().to_string() }
-    }
-
-    fn is_stdin(&self) -> bool {
-        self.file == Path::new("-")
+        name(&self.file)
     }
 
     /// Reads the constraint and prepares the region; errors name the file.
     pub fn region(&self) -> Result<Region> {
-        let read = || -> Result<Region> { Ok(Region::new(&self.constraint()?)?) };
+        let read = || -> Result<Region> { Ok(Region::new(&self.parse()?)?) };
         read().with_context(|| self.name())
     }
 
-    fn constraint(&self) -> Result<Constraint> {
+    /// Reads the constraint; errors name the file.
+    pub fn constraint(&self) -> Result<Constraint> {
+        self.parse().with_context(|| self.name())
+    }
+
+    fn parse(&self) -> Result<Constraint> {
         let format = self.known_format()?;
-        let text = self.text()?;
+        let text = read(&self.file, &CONSTRAINT)?;
         match format {
             Format::Smt2 => {
                 if self.meaning.is_some() || self.bounds.is_some() {
@@ -100,7 +101,7 @@ impl Input {
         if let Some(format) = self.format {
             return Ok(format);
         }
-        if self.is_stdin() {
+        if is_stdin(&self.file) {
             bail!("say what it is with --format smt2 or --format geojson");
         }
         let extension = self.file.extension().map(|e| e.to_string_lossy().to_lowercase());
@@ -109,7 +110,7 @@ impl Input {
             Some("geojson" | "json") => Ok(Format::Geojson),
             // What is wrong with a path comes before what is wrong with its name.
             _ if !self.file.exists() => Err(no_such_file()),
-            _ if self.file.is_dir() => Err(directory()),
+            _ if self.file.is_dir() => Err(directory(&CONSTRAINT)),
             Some(other) => {
                 bail!(
                     "unknown extension `.{other}`; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"
@@ -118,40 +119,61 @@ impl Input {
             None => bail!("no extension; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"),
         }
     }
+}
 
-    fn text(&self) -> Result<String> {
-        let bytes = if self.is_stdin() {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).context("cannot read")?;
-            bytes
-        } else {
-            fs::read(&self.file).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound => no_such_file(),
-                _ if self.file.is_dir() => directory(),
-                _ => anyhow!(error).context("cannot read"),
-            })?
-        };
-        decode(bytes)
-    }
+/// What a file should be, for messages.
+pub struct Wanted {
+    /// `give ...`
+    pub file: &'static str,
+    /// `it should hold ...`
+    pub content: &'static str,
+}
+
+const CONSTRAINT: Wanted =
+    Wanted { file: "a .smt2, .geojson or .json file", content: "an SMT-LIB 2 script or a GeoJSON map" };
+
+/// How messages call a file.
+pub fn name(file: &Path) -> String {
+    if is_stdin(file) { "standard input".into() } else { file.display().to_string() }
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+/// The text of a file, or of standard input for `-`; errors do not name the file.
+pub fn read(file: &Path, wanted: &Wanted) -> Result<String> {
+    let bytes = if is_stdin(file) {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).context("cannot read")?;
+        bytes
+    } else {
+        fs::read(file).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => no_such_file(),
+            _ if file.is_dir() => directory(wanted),
+            _ => anyhow!(error).context("cannot read"),
+        })?
+    };
+    decode(bytes, wanted)
 }
 
 fn no_such_file() -> anyhow::Error {
     anyhow!("no such file")
 }
 
-fn directory() -> anyhow::Error {
-    anyhow!("this is a directory; give a .smt2, .geojson or .json file")
+fn directory(wanted: &Wanted) -> anyhow::Error {
+    anyhow!("this is a directory; give {}", wanted.file)
 }
 
 /// Text from bytes; a byte-order mark is dropped.
-fn decode(bytes: Vec<u8>) -> Result<String> {
+fn decode(bytes: Vec<u8>, wanted: &Wanted) -> Result<String> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         anyhow!("not UTF-8 text at byte offset {at} (0x{:02x}); save the file as UTF-8", error.as_bytes()[at])
     })?;
     let text = text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text);
     if text.trim().is_empty() {
-        bail!("the file is empty; it should hold an SMT-LIB 2 script or a GeoJSON map");
+        bail!("the file is empty; it should hold {}", wanted.content);
     }
     Ok(text)
 }

@@ -5,6 +5,8 @@
 
 mod commands;
 mod input;
+mod limits;
+mod method;
 mod numbers;
 mod output;
 mod picture;
@@ -15,19 +17,20 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
-use commands::{cells, check, completions, demo, plot};
+use commands::{cells, check, completions, demo, integrate, plot, volume, wmi};
 
 /// How a run ended, when it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All that was asked for: exit code 0.
     Done,
-    /// Stopped by a limit or by Ctrl-C, with what there was: exit code 1.
+    /// Stopped by a limit or by Ctrl-C, or some problems left unsolved: exit code 1, with what there was.
     Stopped,
 }
 
 /// The exit codes, shown at the end of every help text.
-pub const EXIT_CODES: &str = "Exit codes: 0 done, 1 stopped by a limit or Ctrl-C with what there was, 2 error";
+pub const EXIT_CODES: &str =
+    "Exit codes: 0 done, 1 stopped by a limit or Ctrl-C, or some problems left unsolved, with what there was, 2 error";
 
 #[derive(Parser)]
 #[command(name = "pal", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
@@ -38,9 +41,10 @@ struct Cli {
     command: Command,
 }
 
-const LONG_ABOUT: &str = "Exact regions under linear constraints.\n\n\
+const LONG_ABOUT: &str = "Exact regions and integrals under linear constraints.\n\n\
     Reads a constraint (SMT-LIB 2 formulas, GeoJSON maps), tells what kind of region it describes, cuts it into disjoint \
-    convex cells with exact rational vertices, and draws it.";
+    convex cells with exact rational vertices, integrates polynomials over it, and draws it. Solves weighted model \
+    integration problems.";
 
 /// Options of all commands.
 #[derive(clap::Args, Clone, Copy)]
@@ -60,6 +64,9 @@ pub struct Global {
 enum Command {
     Check(check::Args),
     Cells(cells::Args),
+    Volume(volume::Args),
+    Integrate(integrate::Args),
+    Wmi(wmi::Args),
     Plot(plot::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -71,6 +78,9 @@ fn run(cli: Cli) -> Result<Outcome> {
     match cli.command {
         Command::Check(args) => check::run(&args, cli.global),
         Command::Cells(args) => cells::run(&args, cli.global),
+        Command::Volume(args) => volume::run(&args, cli.global),
+        Command::Integrate(args) => integrate::run(&args, cli.global),
+        Command::Wmi(args) => wmi::run(&args, cli.global),
         Command::Plot(args) => plot::run(&args, cli.global),
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Completions(args) => completions::run::<Cli>(&args),

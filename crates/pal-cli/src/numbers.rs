@@ -38,6 +38,16 @@ fn ends(digits: &str) -> String {
     }
 }
 
+/// The size of an error: two digits tell enough.
+pub fn bound(error: f64) -> String {
+    if error == 0.0 { "0".to_string() } else { format!("{error:.1e}") }
+}
+
+/// A double where JSON has one: infinities and NaN become null.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
 /// An integer as a JSON number where every reader keeps it exactly, else as a string.
 pub fn json_integer(value: &Integer) -> serde_json::Value {
     const SAFE: i64 = 1 << 53;
@@ -86,6 +96,12 @@ mod tests {
         assert_eq!(readable(&ratio("1/3")), "1/3 ~ 0.3333333333333333");
         let long = readable(&ratio("1/1234567890123456789012345678901"));
         assert_eq!(long, "1 / 12345678...45678901 (1 / 31 digits) ~ 8.1000000729e-31");
+    }
+
+    #[test]
+    fn errors_have_two_digits() {
+        assert_eq!([0.0, 1.26e-9, f64::INFINITY].map(bound), ["0", "1.3e-9", "inf"]);
+        assert_eq!([1.5, f64::NAN, f64::INFINITY].map(finite), [Some(1.5), None, None]);
     }
 
     #[test]

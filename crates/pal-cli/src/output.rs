@@ -1,8 +1,10 @@
-//! Standard output and standard error: buffered, and without a panic when nobody reads.
+//! Where results go: standard output and standard error, without a panic when nobody reads, and files, replaced as a whole.
 
+use std::fs;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 /// Standard output with a buffer; the caller flushes.
@@ -15,6 +17,25 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(())
+}
+
+/// Puts a complete file at `path`: writes next to it and renames, so that what is there is replaced as a whole or not at all.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let attempt = || -> Result<()> {
+        let name = path.file_name().context("this is not the name of a file")?.to_string_lossy();
+        let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+        let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written.context("cannot write")
+    };
+    attempt().with_context(|| path.display().to_string())
+}
+
+/// Tells something worth knowing that is no error.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "pal: note: {text}");
 }
 
 /// Prints an error with its causes. Standard error may be closed as well: then there is nobody to tell.

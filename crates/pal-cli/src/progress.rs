@@ -10,21 +10,34 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Counts cells; removes itself from the screen when dropped.
+/// Counts what is done; removes itself from the screen when dropped.
 pub struct Progress {
     bar: ProgressBar,
     waiting: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Shows itself after a while if `wanted` and standard error is a terminal.
+    /// Counts cells. Shows itself after a while if `wanted` and standard error is a terminal.
     pub fn new(task: &'static str, wanted: bool) -> Progress {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        Progress::with_template("{spinner} {msg}: {human_pos} cells, {elapsed}", None, task, wanted)
+    }
+
+    /// Counts up to a total.
+    pub fn of(total: usize, task: &'static str, wanted: bool) -> Progress {
+        Progress::with_template("{spinner} {msg}: {human_pos} of {human_len}, {elapsed}", Some(total), task, wanted)
+    }
+
+    /// Shows the time only.
+    pub fn waiting(task: &'static str, wanted: bool) -> Progress {
+        Progress::with_template("{spinner} {msg}: {elapsed}", None, task, wanted)
+    }
+
+    fn with_template(template: &str, total: Option<usize>, task: &'static str, wanted: bool) -> Progress {
+        let bar = ProgressBar::with_draw_target(total.map(|total| total as u64), ProgressDrawTarget::hidden());
         if !wanted || !std::io::stderr().is_terminal() {
             return Progress { bar, waiting: None };
         }
-        let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} cells, {elapsed}");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar.set_message(task);
         let (sender, receiver) = mpsc::channel();
         let shown = bar.clone();
@@ -37,8 +50,8 @@ impl Progress {
         Progress { bar, waiting: Some((sender, watcher)) }
     }
 
-    /// One cell more; from any thread.
-    pub fn cell(&self) {
+    /// One more is done; from any thread.
+    pub fn step(&self) {
         self.bar.inc(1);
     }
 }

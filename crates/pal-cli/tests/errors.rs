@@ -13,7 +13,7 @@ fn files_that_cannot_be_read() {
         .write("empty.smt2", " \n")
         .write("latin.smt2", b"(assert true) ; caf\xe9\n");
     std::fs::create_dir(folder.path().join("dir.smt2")).unwrap();
-    for command in ["check", "cells"] {
+    for command in ["check", "cells", "volume"] {
         folder.pal(&[command, "nope.smt2"]).failed("pal: nope.smt2: no such file");
         folder.pal(&[command, "nope"]).failed("pal: nope: no such file");
         folder.pal(&[command, "dir.smt2"]).failed("pal: dir.smt2: this is a directory; give a .smt2");
@@ -79,8 +79,16 @@ fn outputs_that_cannot_be_written() {
 #[test]
 fn a_full_disk_is_named() {
     let folder = Folder::new("errors-full");
-    folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
-    for command in [&["check", "r.smt2"][..], &["cells", "r.smt2", "--json"], &["completions", "bash"]] {
+    folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE).write("p.jsonl", "{}");
+    for command in [
+        &["check", "r.smt2"][..],
+        &["cells", "r.smt2", "--json"],
+        &["volume", "r.smt2"],
+        &["integrate", "r.smt2", "--poly", "x"],
+        &["integrate", "r.smt2", "--degree", "2", "--json"],
+        &["wmi", "p.jsonl"],
+        &["completions", "bash"],
+    ] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
         let run = common::Run::of(folder.command(command).stdout(full).output().unwrap());
         run.failed("pal: standard output: cannot write: ");
@@ -90,7 +98,7 @@ fn a_full_disk_is_named() {
 #[test]
 fn help_has_examples_and_exit_codes_and_the_examples_parse() {
     let folder = Folder::new("errors-help");
-    for command in ["check", "cells", "plot", "demo", "completions"] {
+    for command in ["check", "cells", "volume", "integrate", "wmi", "plot", "demo", "completions"] {
         for flag in ["-h", "--help"] {
             let help = folder.pal(&[command, flag]).done().out;
             let examples: Vec<&str> = help.lines().filter(|line| line.starts_with("  pal ")).collect();

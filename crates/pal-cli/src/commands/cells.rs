@@ -10,12 +10,13 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use pal::number::{Rational, to_f64};
 use pal::region::{Cell, Region, RegionError};
 
 use super::cell_text::{Simplex, Style, Summary};
 use crate::input::Input;
+use crate::limits::{self, GLANCE, parse_seconds};
 use crate::numbers::Sum;
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -50,19 +51,8 @@ pub struct Args {
     time_limit: Option<Duration>,
 }
 
-/// A number of seconds from text.
-fn parse_seconds(text: &str) -> Result<Duration> {
-    let seconds: f64 = text.parse().map_err(|_| anyhow!("not a number of seconds"))?;
-    if seconds.is_nan() || seconds < 0.0 {
-        bail!("give a number of seconds of at least 0, such as 2.5");
-    }
-    Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
-}
-
 /// Cells waiting to be printed.
 const QUEUE: usize = 64;
-/// How long Ctrl-C may go unnoticed.
-const GLANCE: Duration = Duration::from_millis(50);
 
 /// A cell with all that takes long to compute.
 struct Found {
@@ -85,14 +75,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let region = args.input.region()?;
     let variables = region.constraint().clone();
     let (cells, searcher) = search(region, args.knots, args.triangulate);
-    let interrupted: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-    ctrlc::set_handler(|| {
-        // The second Ctrl-C means now.
-        if interrupted.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-    })
-    .context("cannot listen for Ctrl-C")?;
+    let interrupted = limits::listen()?;
     let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let progress = Progress::new("searching", !global.quiet && !watched);
 
@@ -115,7 +98,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         }
         sum.add(volume);
         count += 1;
-        progress.cell();
+        progress.step();
     };
     drop(progress);
     // A search that broke down must not pass for one that is complete.

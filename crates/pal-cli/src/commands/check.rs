@@ -59,7 +59,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 fn examine(region: &Region, progress: &Progress) -> Findings {
     let bounding_box = Mutex::new(None);
     let volumes = region.map_cells(|cell| {
-        progress.cell();
+        progress.step();
         let extents = extents(&cell);
         let mut known = bounding_box.lock().unwrap_or_else(PoisonError::into_inner);
         *known = Some(match known.take() {

@@ -61,7 +61,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         .context("cannot make the directory")
         .with_context(|| directory.display().to_string())?;
     let map = directory.join("campus.geojson");
-    file::replace(&map, CAMPUS.as_bytes())?;
+    output::replace(&map, CAMPUS.as_bytes())?;
     let mut out = output::stdout();
     if !global.json {
         writeln!(out, "{:<9} {:>5} {:>6} {:>10} {:>8}  area", "region", "atoms", "cells", "triangles", "ms")?;
@@ -126,7 +126,7 @@ fn present(
     for (view, title, knots, triangulate) in views {
         let path = directory.join(format!("{name}-{view}.png"));
         let scene = Scene { title: Some(title), ..scene(&region, knots, triangulate, &progress)? };
-        file::replace(&path, &file::render(&scene, Kind::Png, WIDTH)?)?;
+        output::replace(&path, &file::render(&scene, Kind::Png, WIDTH)?)?;
         pictures.push(path.display().to_string());
     }
     let area = sum.total();

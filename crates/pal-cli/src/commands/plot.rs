@@ -72,7 +72,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         Ok((scene.pieces.len(), file::render(&scene, kind, args.width)?))
     };
     let (cells, picture) = draw().with_context(|| args.input.name())?;
-    file::replace(&args.output, &picture)?;
+    output::replace(&args.output, &picture)?;
     let path = args.output.display().to_string();
     let mut out = output::stdout();
     if global.json {
@@ -90,7 +90,7 @@ pub fn scene(region: &Region, knots: Option<usize>, triangulate: bool, progress:
     let mut scene = Scene::new(&region.constraint().reals)?;
     let split = knots.map(|count| region.with_uniform_knots(count)).transpose()?;
     scene.pieces = split.as_ref().unwrap_or(region).map_cells(|cell| {
-        progress.cell();
+        progress.step();
         Piece::new(&cell, triangulate)
     })?;
     if scene.pieces.is_empty() {

@@ -3,11 +3,10 @@
 //! Both formats are drawn on a finer grid than they are shown on: plotters places everything on whole pixels. The PNG is then
 //! averaged down, which smooths all edges alike; the SVG keeps the fine grid as its coordinates.
 
-use std::fs;
 use std::path::Path;
 use std::sync::Once;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use plotters::prelude::{BitMapBackend, IntoDrawingArea, SVGBackend};
 use plotters::style::{FontStyle, register_font};
 
@@ -50,20 +49,6 @@ pub fn render(scene: &Scene, kind: Kind, width: u32) -> Result<Vec<u8>> {
         Kind::Png => png(scene, &layout, width),
         Kind::Svg => Ok(svg(scene, &layout, width)?.into_bytes()),
     }
-}
-
-/// Puts a complete file at `path`: writes next to it and renames, so that what is there is replaced as a whole or not at all.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    let attempt = || -> Result<()> {
-        let name = path.file_name().context("this is not the name of a file")?.to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written.context("cannot write")
-    };
-    attempt().with_context(|| path.display().to_string())
 }
 
 fn svg(scene: &Scene, layout: &Layout, width: u32) -> Result<String> {

@@ -1,0 +1,195 @@
+//! `pal integrate`: the integral of a polynomial over a region, or all its moments up to a degree.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use pal::formula::Var;
+use pal::moments::{self, Integral, Method};
+use pal::number::Rational;
+use pal::polynomial::Polynomial;
+use pal::region::Region;
+use serde::Serialize;
+
+use super::moment_table;
+use super::volume::note_no_volume;
+use crate::input::{self, Input, Wanted};
+use crate::method::{self, Choice};
+use crate::numbers::{bound, counted, finite, readable};
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+/// Integrate a polynomial over a region
+///
+/// Computes the integral with a bound on its error, or as a fraction with --exact; summed over every assignment of the Boolean
+/// variables. With --degree computes the moments of all monomials up to that degree, and writes them to a safetensors file if asked.
+/// A region without volume gives 0 and a note; an unbounded one is an error.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal integrate region.smt2 --poly \"x^2*y\" --exact\n  \
+    pal integrate map.geojson --poly-file density.txt --method gasp --json\n  \
+    pal integrate region.smt2 --poly x --method rejection --samples 10000 --seed 1\n  \
+    pal integrate region.smt2 --degree 4 -o moments.safetensors\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    integrand: Integrand,
+    #[command(flatten)]
+    choice: Choice,
+    /// --degree: write the moments to this safetensors file
+    #[arg(long, short, value_name = "FILE", conflicts_with_all = ["poly", "poly_file"])]
+    output: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Integrand {
+    /// The polynomial, such as "3*x^2*y - 1/2"; numbers are exact
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    poly: Option<String>,
+    /// A file with the polynomial
+    #[arg(long, value_name = "PATH")]
+    poly_file: Option<PathBuf>,
+    /// All monomials up to this total degree
+    #[arg(long, value_name = "D")]
+    degree: Option<u16>,
+}
+
+/// Text shows longer polynomials by their size only.
+const READABLE: usize = 80;
+
+#[derive(Serialize)]
+struct Report {
+    value: Option<f64>,
+    exact: Option<String>,
+    error_bound: Option<f64>,
+    cells: usize,
+    simplices: usize,
+    seconds: f64,
+    method: &'static str,
+    polynomial: String,
+    file: String,
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let method = args.choice.method()?;
+    let name = args.input.name();
+    if let Some(degree) = args.integrand.degree {
+        let method = moment_table::Method::of(method)?;
+        let constraint = args.input.constraint()?;
+        return moment_table::run(&name, &constraint, degree, method, args.output.as_deref(), global);
+    }
+    let constraint = args.input.constraint()?;
+    let polynomial = args.integrand.polynomial(&constraint.reals)?;
+    let start = Instant::now();
+    let integrate = || -> Result<(Region, Integral)> {
+        let _progress = Progress::waiting("integrating", !global.quiet);
+        let region = Region::new(&constraint)?;
+        let integral = moments::integrate(&region, &polynomial, method)?;
+        if !args.choice.exact && !integral.value.is_finite() {
+            bail!("the integral is beyond the range of doubles; --exact gives it as a fraction");
+        }
+        Ok((region, integral))
+    };
+    let (region, integral) = integrate().with_context(|| name.clone())?;
+    let seconds = start.elapsed().as_secs_f64();
+    if integral.value == 0.0 {
+        note_no_volume(&name, &region, global);
+    }
+    let mut out = output::stdout();
+    // What happened to be computed exactly is no promise.
+    let exact = integral.exact.as_ref().filter(|_| args.choice.exact);
+    if global.json {
+        let report = Report {
+            value: finite(integral.value),
+            exact: exact.map(Rational::to_string),
+            error_bound: finite(integral.error),
+            cells: integral.cells,
+            simplices: integral.simplices,
+            seconds,
+            method: method::name(method),
+            polynomial: polynomial.to_string(),
+            file: name,
+        };
+        output::json_line(&mut out, &report)?;
+    } else {
+        print(&mut out, &name, &polynomial, method, &integral, exact)?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+impl Integrand {
+    /// The polynomial that was given, over these variables.
+    fn polynomial(&self, variables: &[Var]) -> Result<Polynomial> {
+        let Some(path) = &self.poly_file else {
+            return Polynomial::parse_in(self.poly.as_deref().unwrap_or_default(), variables).context("--poly");
+        };
+        const WANTED: Wanted = Wanted { file: "a text file", content: "a polynomial, such as 3*x^2*y - 1/2" };
+        let read = || -> Result<Polynomial> {
+            let text = input::read(path, &WANTED)?;
+            let parsed = Polynomial::parse_in(text.trim_end(), variables);
+            parsed.map_err(|error| {
+                let (line, column) = place(&text, error.column);
+                anyhow::anyhow!("line {line}, column {column}: {}", error.problem)
+            })
+        };
+        read().with_context(|| path.display().to_string())
+    }
+}
+
+/// Line and column of a character; all are counted from 1.
+fn place(text: &str, character: usize) -> (usize, usize) {
+    let before = || text.chars().take(character.saturating_sub(1));
+    let column = before().collect::<Vec<_>>().into_iter().rev().take_while(|c| *c != '\n').count();
+    (before().filter(|c| *c == '\n').count() + 1, column + 1)
+}
+
+fn print(
+    out: &mut impl Write,
+    file: &str,
+    polynomial: &Polynomial,
+    method: Method,
+    integral: &Integral,
+    exact: Option<&Rational>,
+) -> Result<()> {
+    let mut shown = polynomial.to_string();
+    if shown.len() > READABLE {
+        shown = format!("{} of degree {}", counted(polynomial.len(), "term"), polynomial.degree().unwrap_or(0));
+    }
+    writeln!(out, "file         {file}")?;
+    writeln!(out, "polynomial   {shown}")?;
+    writeln!(out, "method       {}", method::name(method))?;
+    match method {
+        Method::Rejection { samples, .. } => writeln!(out, "samples      {samples}")?,
+        _ => {
+            writeln!(out, "cells        {}", integral.cells)?;
+            writeln!(out, "simplices    {}", integral.simplices)?;
+        }
+    }
+    writeln!(out, "value        {:?}", integral.value)?;
+    match method {
+        Method::Rejection { .. } => writeln!(out, "std error    {}", bound(integral.error))?,
+        _ => writeln!(out, "error bound  {}", bound(integral.error))?,
+    }
+    if let Some(exact) = exact {
+        writeln!(out, "exact        {}", readable(exact))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place;
+
+    #[test]
+    fn places_in_text() {
+        assert_eq!(place("x + y", 3), (1, 3));
+        assert_eq!(place("ä +\n y", 6), (2, 2));
+        assert_eq!(place("", 1), (1, 1));
+        assert_eq!(place("x\n", 9), (2, 1));
+    }
+}

@@ -1,0 +1,84 @@
+//! `pal volume`: the exact volume of a region.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use pal::number::{Rational, to_f64};
+use pal::region::Region;
+use serde::Serialize;
+
+use crate::input::Input;
+use crate::numbers::{Sum, finite, readable};
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+/// Compute the exact volume of a region
+///
+/// The volume is a fraction, summed over the cells and over every assignment of the Boolean variables. A region without volume has
+/// volume 0, and a note says why; an unbounded one is an error.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal volume region.smt2\n  \
+    pal volume map.geojson --meaning walkable --json\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// The default: volumes are always exact
+    #[arg(long, hide = true)]
+    exact: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    volume: Option<f64>,
+    volume_exact: String,
+    cells: usize,
+    seconds: f64,
+    file: String,
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let name = args.input.name();
+    let constraint = args.input.constraint()?;
+    let start = Instant::now();
+    let measure = || -> Result<(Region, Vec<Rational>)> {
+        let progress = Progress::new("measuring", !global.quiet);
+        let region = Region::new(&constraint)?;
+        let volumes = region.map_cells(|cell| {
+            progress.step();
+            cell.exact_volume()
+        })?;
+        Ok((region, volumes))
+    };
+    let (region, volumes) = measure().with_context(|| name.clone())?;
+    let cells = volumes.len();
+    let mut sum = Sum::default();
+    volumes.into_iter().for_each(|volume| sum.add(volume));
+    let total = sum.total();
+    let seconds = start.elapsed().as_secs_f64();
+    if cells == 0 {
+        note_no_volume(&name, &region, global);
+    }
+    let mut out = output::stdout();
+    if global.json {
+        let volume = finite(to_f64(&total));
+        output::json_line(&mut out, &Report { volume, volume_exact: total.to_string(), cells, seconds, file: name })?;
+    } else {
+        writeln!(out, "file       {name}")?;
+        writeln!(out, "cells      {cells}")?;
+        writeln!(out, "volume     {}", readable(&total))?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// Says why every integral over a region is 0, if it has no volume.
+pub fn note_no_volume(name: &str, region: &Region, global: Global) {
+    if global.quiet || region.cells().next().is_some() {
+        return;
+    }
+    let status = region.status_without_volume();
+    output::note(&format!("{name}: the region is {}; every integral over it is 0", status.name()));
+}
