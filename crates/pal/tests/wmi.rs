@@ -139,6 +139,9 @@ fn density_files_of_other_tools_are_read() {
     for json in [as_list, as_tables] {
         assert_eq!(exact(json), parse_rational("45/64").unwrap());
     }
+    // Bounds are read digit by digit: this decimal is no double.
+    let long = r#"{"domain": [["x", "real", [0, 0.12345678901234567890123]]], "formula": "(const bool True)", "weights": "(const real 1.0)"}"#;
+    assert_eq!(exact(long), parse_rational("0.12345678901234567890123").unwrap());
 }
 
 #[test]

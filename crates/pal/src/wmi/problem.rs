@@ -94,8 +94,9 @@ impl Bound<'_> {
 
 /// A density file: nested prefix terms, and a domain in one of two shapes.
 #[derive(Deserialize)]
-struct Density {
-    domain: DensityDomain,
+struct Density<'a> {
+    #[serde(borrow)]
+    domain: &'a RawValue,
     formula: String,
     weights: String,
     #[serde(default)]
@@ -103,13 +104,19 @@ struct Density {
 }
 
 /// Lower and upper bound of a variable.
-type Ends = (Option<f64>, Option<f64>);
+type Ends<'a> = (Option<Bound<'a>>, Option<Bound<'a>>);
 
+/// The domain as a list: name, type, bounds.
 #[derive(Deserialize)]
-#[serde(untagged)]
-enum DensityDomain {
-    List(Vec<(String, String, Option<Ends>)>),
-    Tables { variables: Vec<String>, var_types: BTreeMap<String, String>, var_domains: BTreeMap<String, Ends> },
+struct Listed<'a>(String, String, #[serde(borrow)] Option<Ends<'a>>);
+
+/// The domain as tables by name.
+#[derive(Deserialize)]
+struct Tables<'a> {
+    variables: Vec<String>,
+    var_types: BTreeMap<String, String>,
+    #[serde(borrow, default)]
+    var_domains: BTreeMap<String, Option<Ends<'a>>>,
 }
 
 impl Problem {
@@ -139,36 +146,27 @@ impl Problem {
     }
 
     fn from_density(density: Density) -> Result<Problem, ProblemError> {
-        let (mut bounds, mut booleans) = (Vec::new(), Vec::new());
-        let mut declare = |name: String, kind: &str, ends: Ends| match kind {
-            "bool" => {
-                booleans.push(name);
-                Ok(())
-            }
-            "real" => {
-                // Infinite bounds are no bounds.
-                let end = |bound: Option<f64>| bound.filter(|b| b.is_finite()).map(|b| parse_rational(&b.to_string()));
-                let (low, high) = (end(ends.0).transpose(), end(ends.1).transpose());
-                let wrap = |error| ProblemError::Bound { variable: name.clone(), error };
-                let (low, high) =
-                    (low.map_err(wrap)?, high.map_err(|error| ProblemError::Bound { variable: name.clone(), error })?);
-                bounds.push((name, low, high));
-                Ok(())
-            }
-            other => Err(ProblemError::Type { variable: name, kind: other.to_string() }),
+        let listed: Vec<Listed> = if density.domain.get().starts_with('[') {
+            serde_json::from_str(density.domain.get())?
+        } else {
+            let mut tables: Tables = serde_json::from_str(density.domain.get())?;
+            let entry = |name: String| {
+                let kind = tables.var_types.get(&name).cloned().unwrap_or_default();
+                let ends = tables.var_domains.remove(&name).flatten();
+                Listed(name, kind, ends)
+            };
+            std::mem::take(&mut tables.variables).into_iter().map(entry).collect()
         };
-        match density.domain {
-            DensityDomain::List(list) => {
-                for (name, kind, ends) in list {
-                    declare(name, &kind, ends.unwrap_or((None, None)))?;
+        let (mut bounds, mut booleans) = (Vec::new(), Vec::new());
+        for Listed(name, kind, ends) in listed {
+            match kind.as_str() {
+                "bool" => booleans.push(name),
+                "real" => {
+                    let (low, high) = ends.unwrap_or((None, None));
+                    let end = |bound: Option<Bound>| bound.map(|b| b.value(&name)).transpose();
+                    bounds.push((name.clone(), end(low)?, end(high)?));
                 }
-            }
-            DensityDomain::Tables { variables, var_types, var_domains } => {
-                for name in variables {
-                    let kind = var_types.get(&name).cloned().unwrap_or_default();
-                    let ends = var_domains.get(&name).copied().unwrap_or((None, None));
-                    declare(name, &kind, ends)?;
-                }
+                other => return Err(ProblemError::Type { variable: name, kind: other.to_string() }),
             }
         }
         let translate = |field: &str, text: &str| {
