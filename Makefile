@@ -15,7 +15,7 @@ help:
 	@echo 'make demo      decompose and draw three regions; pictures go to out/'
 	@echo 'make test      format, lints, documentation and all tests, cheapest first'
 	@echo 'make test-wmi  weighted model integration, in release mode (part of make test)'
-	@echo 'make bench     benchmarks; peers too if bench/ is there (see docs/benchmarks.md)'
+	@echo 'make bench     benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
 	@echo 'make clean     remove build products and pictures'
 	@echo
 	@echo 'PAL_DATA=FOLDER make test   also runs the tests on real maps and problems'
@@ -30,19 +30,15 @@ test:
 	$(CARGO) test --workspace
 	$(MAKE) test-wmi
 
-# Weighted model integration runs hundreds of exact integrals: in release mode.
+# In release mode all published problems with an exact answer are solved exactly, the expensive ones included.
 test-wmi:
-	@if [ -f crates/pal/tests/wmi.rs ]; then \
-		$(CARGO) test --release -p pal --test wmi; \
-	else \
-		echo 'test-wmi: crates/pal/tests/wmi.rs is not there yet'; \
-	fi
+	$(CARGO) test --release -p pal --test wmi -- --nocapture
 
 bench:
 	$(CARGO) bench -p pal --bench regions
-	@if [ -f bench/run.py ]; then \
-		$(CARGO) build --release -p pal-cli && $(PYTHON) bench/run.py; \
-	fi
+	$(CARGO) bench -p pal --bench moments
+	$(CARGO) build --release -p pal-cli
+	$(PYTHON) bench/run.py $(BENCH)
 
 clean:
 	$(CARGO) clean

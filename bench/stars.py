@@ -87,14 +87,13 @@ def read_safetensors(path):
 
 
 def moments_with_exponents(tensors):
-    """{(a, b): moment} when the file holds an integer tensor of exponents [m, 2] beside m moments, else None."""
-    for shape, flat in tensors.values():
-        if len(shape) == 2 and shape[1] == 2 and all(isinstance(v, int) for v in flat):
-            m = shape[0]
-            for other, values in tensors.values():
-                if math.prod(other) == m and values and isinstance(values[0], float):
-                    return {(flat[2 * i], flat[2 * i + 1]): values[i] for i in range(m)}
-    return None
+    """{(a, b): moment} of a file with the tensors `exponents` [m, 2] and `moments` [m], else None."""
+    if "exponents" not in tensors or "moments" not in tensors:
+        return None
+    (shape, flat), (_, values) = tensors["exponents"], tensors["moments"]
+    if len(shape) != 2 or shape[1] != 2 or shape[0] != len(values):
+        return None
+    return {(flat[2 * i], flat[2 * i + 1]): value for i, value in enumerate(values)}
 
 
 @dataclass

@@ -11,11 +11,12 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use super::exponents::{Exponents, ExponentsError};
 use super::faces::{self, Lanes, LocalPolytope};
 use super::frame::{Converter, Frame};
-use super::integrand::{lattice_is_cheaper, moment_factor};
-use super::integrate::{IntegrateError, around};
+use super::integrand::{IntegrandError, lattice_is_cheaper, moment_factor};
+use super::integrate::{IntegrateError, Method, around, integrate};
 use super::simplex::{self, Simplices};
 use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::number::{self, Rational};
+use crate::polynomial::Polynomial;
 use crate::region::{Cell, Lattice, Region, factorial};
 
 /// The version of the file format.
@@ -118,6 +119,28 @@ impl Moments {
             cells: cells.len(),
             simplices: sums.simplices,
         })
+    }
+
+    /// The same by the paper's cubature, one monomial after the other: slow, for comparison.
+    pub fn by_cubature(region: &Region, exponents: &Exponents) -> Result<Moments, IntegrateError> {
+        let variables = &region.constraint().reals;
+        let mut moments = Moments {
+            constraint: region.constraint().clone(),
+            exponents: exponents.clone(),
+            values: Vec::new(),
+            errors: Vec::new(),
+            cells: 0,
+            simplices: 0,
+        };
+        for alpha in exponents.iter() {
+            let monomial =
+                Polynomial::from_terms(variables, [(alpha.to_vec(), Rational::ONE)]).map_err(IntegrandError::from)?;
+            let integral = integrate(region, &monomial, Method::Gasp)?;
+            moments.values.push(integral.value);
+            moments.errors.push(integral.error);
+            (moments.cells, moments.simplices) = (integral.cells, integral.simplices);
+        }
+        Ok(moments)
     }
 
     /// The constraint they were computed for.
