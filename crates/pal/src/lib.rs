@@ -1,4 +1,4 @@
-//! Exact regions, integrals and densities under linear constraints.
+//! Exact regions and integrals under linear constraints.
 #![deny(missing_docs)]
 // A comparison that fails for NaN is what sends a doubtful number to the exact path.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]

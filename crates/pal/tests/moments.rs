@@ -120,6 +120,61 @@ fn bounds_hold_far_from_the_origin_and_for_thin_pieces() {
     assert!((fast.value / to_f64(&truth) - 1.0).abs() < 1e-12);
 }
 
+/// High degrees: neither overflow nor underflow may pass for an answer.
+#[test]
+fn extreme_degrees_and_scales_are_right_or_refused() {
+    let x = real("x");
+    for (low, high) in [("0", "1"), ("0", "4"), ("0", "1/1000"), ("0", "1000"), ("-3", "7")] {
+        let number = |text| pal::number::parse_rational(text).unwrap();
+        let r = region(&x.between(number(low), number(high)).into());
+        let moments = Moments::compile(&r, &Exponents::total_degree(1, 600).unwrap()).unwrap();
+        for k in [0usize, 1, 2, 100, 338, 340, 512, 600] {
+            let truth = (number(high).pow(k as isize + 1) - number(low).pow(k as isize + 1)) / Rational::from(k + 1);
+            let (value, error) = (moments.values()[k], moments.errors()[k]);
+            if error.is_finite() && value.is_finite() {
+                let off = to_f64(&(from_f64(value).unwrap() - &truth)).abs();
+                assert!(off <= error, "x^{k} on [{low}, {high}]: {value}, off by {off:e}, bound {error:e}");
+            } else {
+                let size = to_f64(&truth).abs();
+                assert!(!(1e-200..1e300).contains(&size), "x^{k} on [{low}, {high}]: refused, though it is {size:e}");
+            }
+            let p = Polynomial::parse(&format!("x^{k}")).unwrap();
+            let exact = integrate(&r, &p, Method::Exact).unwrap().exact.unwrap();
+            assert_eq!(exact, truth);
+            let fast = integrate(&r, &p, Method::Recurrence).unwrap();
+            if to_f64(&truth).is_finite() {
+                let off = to_f64(&(from_f64(fast.value).unwrap() - &truth)).abs();
+                assert!(off <= fast.error, "x^{k} on [{low}, {high}]: {} off by {off:e}", fast.value);
+            }
+        }
+    }
+    // Coefficients, coordinates and scales that leave the range of doubles although the answer does not.
+    let tiny = |digits: usize| format!("0.{}1", "0".repeat(digits - 1));
+    let huge = |digits: usize| format!("1{}", "0".repeat(digits));
+    for (x_high, y_high, poly) in [
+        (tiny(20), huge(100), "x^17".to_string()),
+        (huge(75), huge(75), tiny(330)),
+        (huge(308), tiny(300), format!("{}*x", tiny(300))),
+        (tiny(165), "1".to_string(), format!("{}*x^2", huge(300))),
+    ] {
+        let number = |text: &str| pal::number::parse_rational(text).unwrap();
+        let r = region(&(x.between(0, number(&x_high)) & real("y").between(0, number(&y_high))).into());
+        let p = Polynomial::parse(&poly).unwrap();
+        let truth = integrate(&r, &p, Method::Exact).unwrap().exact.unwrap();
+        let fast = integrate(&r, &p, Method::Recurrence).unwrap();
+        let off = to_f64(&(from_f64(fast.value).unwrap() - &truth)).abs();
+        assert!(
+            off <= fast.error && off <= 1e-9 * to_f64(&truth),
+            "{poly}: {} instead of {:e}",
+            fast.value,
+            to_f64(&truth)
+        );
+    }
+    let unit = region(&x.between(0, 1).into());
+    let p = Polynomial::parse("x^10000").unwrap();
+    assert!((integrate(&unit, &p, Method::Recurrence).unwrap().value * 10001.0 - 1.0).abs() < 1e-10);
+}
+
 #[test]
 fn empty_flat_and_unbounded_regions() {
     let [x, y] = pal::formula::reals(["x", "y"]);

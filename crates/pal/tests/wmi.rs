@@ -123,6 +123,8 @@ fn an_unbounded_support_is_fine_where_the_weight_vanishes() {
         format!(r#"{{"domain": {{"reals": {{"x": ["0", null]}}}}, "support": "true", "weight": "{weight}"}}"#)
     };
     assert_eq!(exact(&json("(ite (<= x 2) x 0)")), Rational::from(2));
+    // Summands that cancel on the unbounded part.
+    assert_eq!(exact(&json("(+ (ite (<= x 3) x 1) (- 1))")), parse_rational("3/2").unwrap());
     let error = Problem::parse(&json("(ite (<= x 2) 0 x)")).unwrap().solve(Method::Recurrence).unwrap_err();
     assert!(error.to_string().contains("unbounded in direction x"), "{error}");
 }
@@ -170,6 +172,10 @@ fn bad_problems_are_refused_with_a_reason() {
         (problem(x, "true", "(* x z)"), "weight: line 1, column 6: unknown variable `z`"),
         (problem(x, "true", "(/ 1 x)"), "division by a constant"),
         (problem(x, "true", "(pow x 1.5)"), "whole number"),
+        (
+            problem(x, "true", &format!("{}x{}", "(ite (<= x 0.1) (pow ".repeat(100_000), " 1) 2)".repeat(100_000))),
+            "nested deeper",
+        ),
         (problem(x, "true", "(sin x)"), "unknown operator `sin`"),
         (problem(r#"{"reals": {"x": ["zero", "1"]}}"#, "true", "1"), "the bounds of `x`"),
         (problem(r#"{"reals": {"x": ["0", "1"]}, "booleans": ["x"]}"#, "true", "1"), "declared twice"),

@@ -47,20 +47,22 @@ pub(crate) fn certified<'p>(
     let simplices = estimates.iter().map(|e| e.simplices).sum();
     let (value, error) = sum_up(&estimates);
     let answer = Integral { value, exact: None, error, cells: parts.len(), simplices };
-    if error <= GOOD * value.abs() {
+    if good_enough(value, error) {
         return Ok(answer);
     }
     let share = GOOD * value.abs() / (2.0 * parts.len() as f64);
     let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= share)).collect();
-    let reframed = reframed()?;
-    let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
-    for (at, other) in large.into_iter().zip(second) {
-        if !(estimates[at].error <= other.error) {
-            estimates[at] = other;
+    // A polynomial too large to be expanded in the other frame leaves the exact way.
+    if let Ok(reframed) = reframed() {
+        let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
+        for (at, other) in large.into_iter().zip(second) {
+            if !(estimates[at].error <= other.error) {
+                estimates[at] = other;
+            }
         }
     }
     let (value, error) = sum_up(&estimates);
-    if error <= GOOD * value.abs() {
+    if good_enough(value, error) {
         return Ok(Integral { value, error, ..answer });
     }
     let mut worst: Vec<usize> = (0..parts.len()).collect();
@@ -74,7 +76,7 @@ pub(crate) fn certified<'p>(
         let certain = number::to_f64(&sum);
         let value = certain + remainder;
         let error = error + rounding(certain) + rounding(value);
-        if error <= GOOD * value.abs() {
+        if good_enough(value, error) {
             return Ok(Integral { value, error, ..answer });
         }
     }
@@ -92,6 +94,10 @@ fn estimate((cell, integrand): &Part) -> Estimate {
 fn exact_part(cell: &Cell, integrand: &Integrand) -> Result<(Rational, usize), IntegrandError> {
     let (value, simplices) = integrand.exact(cell.polytope())?;
     Ok((value * Rational::from(cell.multiplicity()), simplices))
+}
+
+fn good_enough(value: f64, error: f64) -> bool {
+    value.is_finite() && error.is_finite() && error <= GOOD * value.abs()
 }
 
 fn rounding(value: f64) -> f64 {

@@ -11,7 +11,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use super::exponents::{Exponents, ExponentsError};
 use super::faces::{self, Lanes, LocalPolytope};
 use super::frame::{Converter, Frame};
-use super::integrand::{IntegrandError, lattice_is_cheaper, moment_factor};
+use super::integrand::{IntegrandError, lattice_is_cheaper, lost_to_underflow, moment_factor};
 use super::integrate::{IntegrateError, Method, around, integrate};
 use super::simplex::{self, Simplices};
 use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
@@ -108,7 +108,7 @@ impl Moments {
                 total[0] += s;
                 total[1] += m;
             }
-            sums.longest_sum += simplex::longest_sum(together.len());
+            sums.longest_sum += simplex::longest_sum(together.len(), exponents.len());
         }
         let (values, errors) = sums.finish(exponents, &frame);
         Ok(Moments {
@@ -257,7 +257,7 @@ impl Moments {
         let list: Vec<Vec<u16>> =
             if n == 0 { vec![Vec::new(); m] } else { flat.chunks(n).map(<[u16]>::to_vec).collect() };
         let set = Exponents::closure(n, list)?;
-        if set.flat() != flat {
+        if set.len() != m || set.flat() != flat {
             return Err(MomentsError::Content("`exponents` is not a downward-closed set in graded order".to_string()));
         }
         let doubles = |data: &[u8]| -> Vec<f64> {
@@ -344,21 +344,38 @@ impl Accumulated {
     /// Moments and their error bounds in the user's coordinates: `y^alpha = scale^alpha u^alpha`, and scales are powers of two.
     fn finish(&self, exponents: &Exponents, frame: &Frame) -> (Vec<f64>, Vec<f64>) {
         let n = exponents.dimension();
-        let scales: Vec<f64> = frame.scale.iter().map(number::to_f64).collect();
-        let volume: f64 = scales.iter().product();
+        // Exponents of the scales, which are powers of two; they are applied last, so that nothing overflows on the way.
+        let logs: Vec<i64> = frame.scale.iter().map(|s| number::to_f64(s).log2().round() as i64).collect();
+        let volume: i64 = logs.iter().sum();
         let factors = Factors::new(exponents.degree() + n);
+        let nothing = self.lanes.iter().all(|lanes| lanes[1] == 0.0);
         let parts = self.lanes.par_iter().enumerate().with_min_len(1024).map(|(at, lanes)| {
+            if nothing {
+                return (0.0, 0.0);
+            }
             let alpha = exponents.get(at);
             let degree: usize = alpha.iter().map(|a| usize::from(*a)).sum();
-            let scale = alpha.iter().zip(&scales).fold(volume, |product, (a, s)| product * s.powi(i32::from(*a)));
-            let factor = factors.of(alpha) * scale;
+            let power = alpha.iter().zip(&logs).fold(volume, |sum, (a, log)| sum + i64::from(*a) * log);
+            let factor = factors.of(alpha);
             let k = degree as f64;
             let roundings = k * (2.0 * n as f64 + 2.0) + self.longest_sum as f64 + n as f64 + 12.0;
             let relative = k * self.coordinate + self.size + roundings * f64::EPSILON;
-            (lanes[0] * factor, 1.01 * factor * (relative * lanes[1] + lanes[2]))
+            let error = 1.01 * factor * (relative * lanes[1] + lanes[2]);
+            let error = if lost_to_underflow(lanes[1], factor) { f64::INFINITY } else { error };
+            (times_power_of_two(lanes[0] * factor, power), times_power_of_two(error, power))
         });
         parts.unzip()
     }
+}
+
+/// `x * 2^power` without an overflow or underflow on the way.
+fn times_power_of_two(mut x: f64, mut power: i64) -> f64 {
+    while power != 0 && x != 0.0 && x.is_finite() {
+        let step = power.clamp(-1000, 1000);
+        x *= (step as f64).exp2();
+        power -= step;
+    }
+    x
 }
 
 /// `alpha! / (|alpha| + n)!` in doubles, to n + 2 roundings: products of correctly rounded factorials, or exactly where those overflow.

@@ -8,6 +8,9 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// Sets larger than this are refused: their tables would not fit into memory.
 const MAX_LEN: u128 = 50_000_000;
 
+/// Closures are found one by one in a tree, which takes more memory for each.
+const MAX_CLOSURE: u128 = 5_000_000;
+
 /// Why a set of exponents cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExponentsError {
@@ -138,6 +141,10 @@ impl Exponents {
             if alpha.len() != dimension {
                 return Err(ExponentsError::Length { given: alpha.len(), wanted: dimension });
             }
+            let below = alpha.iter().fold(1u128, |product, a| product.saturating_mul(u128::from(*a) + 1));
+            if below > MAX_CLOSURE {
+                return Err(ExponentsError::TooMany(below));
+            }
             if all.insert(key(&alpha)) {
                 pending.push(alpha);
             }
@@ -149,7 +156,7 @@ impl Exponents {
                         pending.push(smaller);
                     }
                 }
-                if all.len() as u128 > MAX_LEN {
+                if all.len() as u128 > MAX_CLOSURE {
                     return Err(ExponentsError::TooMany(all.len() as u128));
                 }
             }

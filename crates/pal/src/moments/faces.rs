@@ -113,7 +113,9 @@ fn heights(local: &LocalPolytope) -> Option<Vec<(f64, f64)>> {
             }
             let left = norm(&w);
             let relative = length * (tilt + rounding) / left;
-            if !(relative < 0.01) {
+            // Squares of very small or very large numbers leave the range of doubles.
+            let safe = (1e-140..1e140).contains(&left) && length < 1e140;
+            if !(relative < 0.01 && safe) {
                 return None;
             }
             let distance = *distances

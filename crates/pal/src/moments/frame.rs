@@ -35,15 +35,25 @@ impl Frame {
         }
     }
 
-    /// No shift; each axis is scaled by a power of two so that coordinates lie in `[-1, 1]`. Moments in this frame are moments
+    /// No shift; each axis is scaled by a power of two so that coordinates are at most about 1 in size. Moments in this frame are moments
     /// in the user's coordinates up to an exact factor.
     pub fn origin(ends: &[(Rational, Rational)]) -> Frame {
         let size = |(low, high): &(Rational, Rational)| {
             let largest = number::to_f64(low).abs().max(number::to_f64(high).abs());
-            let exponent = if largest > 0.0 && largest.is_finite() { largest.log2().ceil() as isize + 1 } else { 0 };
+            let exponent = if largest > 0.0 && largest.is_finite() {
+                (largest.log2().ceil() as isize).clamp(-1000, 1000)
+            } else {
+                0
+            };
             Rational::from(2).pow(exponent)
         };
         Frame { shift: vec![Rational::ZERO; ends.len()], scale: ends.iter().map(size).collect() }
+    }
+
+    /// The product of the scales to the given powers: what an unshifted monomial grows by.
+    pub(crate) fn power(&self, alpha: &[u16]) -> Rational {
+        let powers = self.scale.iter().zip(alpha).filter(|(scale, _)| !scale.is_one());
+        powers.fold(Rational::ONE, |product, (scale, a)| product * scale.pow(isize::from(a.cast_signed())))
     }
 
     /// The factor by which volumes shrink: the product of the scales.
@@ -62,6 +72,9 @@ pub(crate) struct Converter<'f> {
     /// Shift and scale in doubles, and whether the shift is exact in doubles.
     axes: Vec<(f64, f64, bool)>,
 }
+
+/// Numbers below this size, or products of them, may be inexact because of underflow.
+const TINY: f64 = 1e-290;
 
 /// Converted coordinates may be off by this fraction without recourse to exact arithmetic.
 const COORDINATE_TOLERANCE: f64 = 1e-14;
@@ -96,14 +109,17 @@ impl<'f> Converter<'f> {
             .map(|(&(shift, scale, exact), (x, error))| {
                 let moved = x - shift;
                 let slack = error + if exact { 0.0 } else { shift.abs() * f64::EPSILON };
+                let quotient = moved / scale;
                 worst = if moved == 0.0 && slack <= f64::MIN_POSITIVE {
                     worst
+                } else if !scale.is_normal() || quotient.abs() < TINY {
+                    f64::INFINITY
                 } else {
                     // NaN counts as bad.
                     let relative = slack / moved.abs() + 4.0 * f64::EPSILON;
                     if relative <= worst { worst } else { relative }
                 };
-                moved / scale
+                quotient
             })
             .collect();
         if worst <= COORDINATE_TOLERANCE {
@@ -111,8 +127,17 @@ impl<'f> Converter<'f> {
         }
         let exact = polytope.exact_coordinates(vertex);
         let parts = exact.iter().zip(self.frame.shift.iter().zip(&self.frame.scale));
-        let rounded = parts.map(|(x, (shift, scale))| number::to_f64(&((x - shift) / scale)));
-        (rounded.collect(), f64::EPSILON)
+        let mut relative = f64::EPSILON;
+        let rounded = parts.map(|(x, (shift, scale))| {
+            let quotient = (x - shift) / scale;
+            let nearest = number::to_f64(&quotient);
+            // Beyond the normal range nothing is known about the relative error.
+            if !quotient.is_zero() && !(TINY..f64::INFINITY).contains(&nearest.abs()) {
+                relative = f64::INFINITY;
+            }
+            nearest
+        });
+        (rounded.collect(), relative)
     }
 
     /// All vertices in the frame, with a bound on their relative errors.
@@ -226,6 +251,9 @@ pub(crate) fn determinant(points: &[&[f64]], coordinate_error: f64) -> (f64, f64
         residual = residual.max(row.sum());
     }
     if !(residual < 0.5) {
+        return (det, f64::INFINITY);
+    }
+    if !(det.abs() > TINY) {
         return (det, f64::INFINITY);
     }
     let kappa = norm_x / (1.0 - residual) * norm_e;

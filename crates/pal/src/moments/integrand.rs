@@ -49,10 +49,8 @@ pub struct Integrand {
 #[derive(Debug)]
 struct Local {
     exponents: Exponents,
-    /// Position and `c_alpha alpha! / (|alpha| + n)!` of each term, correctly rounded up to an ulp.
+    /// Position and `c_alpha alpha! / (|alpha| + n)!` of each term, times the volume of the frame, rounded once.
     coefficients: Vec<(usize, f64)>,
-    /// Product of the scales.
-    volume: f64,
 }
 
 impl Integrand {
@@ -65,23 +63,27 @@ impl Integrand {
             .map(|(var, (scale, shift))| (var.clone(), (scale.clone(), shift.clone())))
             .collect();
         let terms = polynomial.aligned(variables)?;
-        let moved = polynomial.affine(&changes)?.aligned(variables)?;
+        let moved = if frame.shift.iter().all(Rational::is_zero) {
+            terms.iter().map(|(alpha, c)| (alpha.clone(), c * frame.power(alpha))).collect()
+        } else {
+            polynomial.affine(&changes)?.aligned(variables)?
+        };
         let exponents = Exponents::closure(variables.len(), moved.iter().map(|(alpha, _)| alpha.clone()))?;
         let positions = exponents.positions();
+        let volume = frame.volume();
         let coefficients = moved
             .iter()
             .filter_map(|(alpha, c)| {
-                let weight = c * moment_factor(alpha);
+                let weight = c * moment_factor(alpha) * &volume;
                 Some((*positions.get(&alpha[..])?, number::to_f64(&weight)))
             })
             .collect();
         drop(positions);
-        let volume = number::to_f64(&frame.volume());
         Ok(Integrand {
             dimension: variables.len(),
             terms,
             frame: frame.clone(),
-            local: Local { exponents, coefficients, volume },
+            local: Local { exponents, coefficients },
             exact: OnceLock::new(),
         })
     }
@@ -103,7 +105,7 @@ impl Integrand {
                 let sums = simplex::generating_sums(&simplices, exponents);
                 let majorant = simplex::generating_sums(&simplices.absolute(), exponents);
                 let both = sums.into_iter().zip(majorant).map(|(s, m)| [s, m, 0.0, 0.0]).collect();
-                (both, error.size, simplex::longest_sum(simplices.len()), simplices.len())
+                (both, error.size, simplex::longest_sum(simplices.len(), exponents.len()), simplices.len())
             }
         };
         let (mut value, mut lost, mut size, mut doubt) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
@@ -115,6 +117,9 @@ impl Integrand {
             value = sum;
             size += c.abs() * sums[*position][1];
             doubt += c.abs() * sums[*position][2];
+            if lost_to_underflow(sums[*position][1], *c) {
+                doubt = f64::INFINITY;
+            }
         }
         let value = value + lost;
         // Relative to the sum of magnitudes: errors of the coordinates enter once per degree; each degree of the recurrence rounds a
@@ -123,11 +128,10 @@ impl Integrand {
         let degree = exponents.degree() as f64;
         let roundings = (degree + 1.0) * (2.0 * n + 3.0) + summands as f64 + self.local.coefficients.len() as f64 + 8.0;
         let relative = degree * coordinate + size_error + roundings * f64::EPSILON;
-        Estimate {
-            value: value * self.local.volume,
-            error: 1.01 * (relative * size + doubt) * self.local.volume,
-            simplices,
-        }
+        let error = 1.01 * (relative * size + doubt);
+        // Not a number is no bound.
+        let error = if error.is_nan() || value.is_nan() { f64::INFINITY } else { error };
+        Estimate { value, error, simplices }
     }
 
     /// The exact integral over a polytope, and the number of simplices it took.
@@ -141,6 +145,14 @@ impl Integrand {
             Err(error) => Err(error.clone().into()),
         }
     }
+}
+
+/// Numbers this small may have lost digits, or all of them, to underflow on the way; error bounds do not cover that.
+const UNDERFLOW: f64 = 1e-250;
+
+/// Whether a term `factor * sum` cannot be trusted because of underflow, given the sum of magnitudes.
+pub(super) fn lost_to_underflow(magnitude: f64, factor: f64) -> bool {
+    magnitude < UNDERFLOW || factor.abs() < UNDERFLOW
 }
 
 /// Whether one sweep per face costs less than n + 1 sweeps per simplex. Joining a facet to a face costs about as much as one axis of a sweep.

@@ -57,8 +57,8 @@ impl Simplices {
 }
 
 /// The longest chain of additions in the sum over so many simplices.
-pub(crate) fn longest_sum(simplices: usize) -> usize {
-    simplices.div_ceil(GROUPS * LANES) + GROUPS + LANES
+pub(crate) fn longest_sum(simplices: usize, exponents: usize) -> usize {
+    if exponents >= WIDE { simplices } else { simplices.div_ceil(GROUPS * LANES) + GROUPS + LANES }
 }
 
 /// The sum over all simplices of `n! vol [t^alpha] prod 1 / (1 - <t, v_i>)`, for all exponents. The factor

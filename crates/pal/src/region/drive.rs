@@ -69,6 +69,8 @@ impl Iterator for Cells<'_> {
 
 /// Open nodes wanted before the parallel search goes deep.
 const WIDTH: usize = 64;
+/// Rounds of single steps after which even a narrow search goes deep: a long disjunction never gets wide.
+const NARROW_ROUNDS: usize = 64;
 /// Steps that one open node may take in one round.
 const STRIDE: usize = 512;
 
@@ -129,12 +131,12 @@ impl Region {
         visit: impl Fn(Cell, L) -> T + Sync,
     ) -> Result<Vec<T>, Unbounded> {
         let mut slots: Vec<Slot<T, L>> = root.into_iter().map(|node| Slot::Open(Box::new(node))).collect();
-        loop {
+        for round in 0.. {
             let open = slots.iter().filter(|slot| matches!(slot, Slot::Open(_))).count();
             if open == 0 {
                 break;
             }
-            let steps = if open < WIDTH { 1 } else { STRIDE };
+            let steps = if open < WIDTH && round < NARROW_ROUNDS { 1 } else { STRIDE };
             slots = slots.into_par_iter().flat_map_iter(|slot| self.advance(slot, steps, &visit)).collect();
         }
         let mut all = Vec::new();

@@ -188,11 +188,17 @@ fn primitive(vector: Vec<Rational>) -> (Vec<Integer>, Rational) {
 }
 
 /// A basis of the directions of a face, with columns in which it is regular and its determinant there.
-#[derive(Default)]
 struct Basis {
     rows: Vec<Vec<Integer>>,
     columns: Vec<usize>,
     determinant: Integer,
+}
+
+/// The basis of a point: no vectors, and an empty product for a determinant.
+impl Default for Basis {
+    fn default() -> Self {
+        Basis { rows: Vec::new(), columns: Vec::new(), determinant: Integer::ONE }
+    }
 }
 
 impl Basis {

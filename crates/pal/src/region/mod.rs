@@ -44,6 +44,9 @@ use space::{Hyperplane, Space};
 /// The largest number of real variables: a box in more dimensions has too many vertices to list.
 pub const MAX_DIMENSION: usize = 14;
 
+/// The largest number of knots along one axis.
+pub const MAX_KNOTS: usize = 10_000;
+
 /// Why a constraint cannot be turned into a region.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegionError {
@@ -70,6 +73,9 @@ pub enum RegionError {
         /// variables
         wanted: usize,
     },
+    /// More knots than there is memory for.
+    #[error("{0} knots per axis are too many; at most {MAX_KNOTS} are possible")]
+    TooManyKnots(usize),
     /// Equally spaced knots need at least two per axis.
     #[error("at least 2 knots per axis are needed, {0} given")]
     TooFewKnots(usize),
@@ -216,6 +222,9 @@ impl Region {
         let mut space = (*self.space).clone();
         let mut knots = Vec::new();
         for (axis, list) in positions.iter().enumerate() {
+            if list.len() > MAX_KNOTS {
+                return Err(RegionError::TooManyKnots(list.len()));
+            }
             if list.windows(2).any(|pair| pair[0] >= pair[1]) {
                 return Err(RegionError::KnotOrder(self.constraint.reals[axis].clone()));
             }
@@ -230,6 +239,9 @@ impl Region {
     pub fn with_uniform_knots(&self, count: usize) -> Result<Region, RegionError> {
         if count < 2 {
             return Err(RegionError::TooFewKnots(count));
+        }
+        if count > MAX_KNOTS {
+            return Err(RegionError::TooManyKnots(count));
         }
         let Some(ends) = self.bounding_box()? else { return Ok(self.clone()) };
         let between = |(low, high): &(Rational, Rational)| -> Vec<Rational> {

@@ -131,7 +131,8 @@ impl Region {
         if self.enumeration == Enumeration::Total {
             return self.total_step(node);
         }
-        if node.open.is_none() {
+        // On an unbounded cell summands must meet first: they may cancel.
+        if node.open.is_none() && !node.polytope.is_unbounded() {
             let parts = node.load.fork();
             if parts.len() > 1 {
                 return Step::Split(parts.into_iter().map(|load| Node { load, ..node.clone() }).collect());

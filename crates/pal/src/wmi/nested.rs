@@ -8,7 +8,9 @@ use crate::formula::smtlib::sexpr::{Sexpr, Tree};
 /// Rewrites a term.
 pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
     // `|` opens a quoted name in SMT-LIB but is an operator here. A stand-in of the same length keeps columns right.
-    let text = text.replace("(| ", "(% ");
+    let text = [" ", "\n", "\t", "("]
+        .iter()
+        .fold(text.to_string(), |t, after| t.replace(&format!("(|{after}"), &format!("(%{after}")));
     let tree = Tree::parse(&text)?;
     let root = tree.single("a term")?;
     let mut out = String::with_capacity(text.len());

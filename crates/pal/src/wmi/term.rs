@@ -9,6 +9,9 @@ use crate::formula::{Constraint, Formula, SmtError, Var};
 use crate::number::{Rational, parse_rational};
 use crate::polynomial::{MAX_DEGREE, Polynomial};
 
+/// Terms nested deeper than this are refused before anything is built from them.
+const MAX_NESTING: usize = 10_000;
+
 /// An operator waiting for its arguments.
 struct Pending<'t> {
     term: Sexpr<'t>,
@@ -32,6 +35,9 @@ pub(super) fn weight<'t>(
             Some(term) => match open(term, constraint, scope)? {
                 Opened::Leaf(weight) => Some(weight),
                 Opened::Operator(pending) => {
+                    if stack.len() >= MAX_NESTING {
+                        return Err(term.error(format!("terms nested deeper than {MAX_NESTING}")));
+                    }
                     stack.push(pending);
                     None
                 }
