@@ -39,16 +39,16 @@ impl<C> Weight<C> {
 
     /// The sum, with the polynomials among the parts added up.
     pub fn sum(parts: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
-        let mut known = Polynomial::zero();
+        let mut known: Vec<Polynomial> = Vec::new();
         let mut open: Vec<Arc<Self>> = Vec::new();
         for part in parts {
             match &*part {
-                Weight::Polynomial(p) => known += p,
+                Weight::Polynomial(p) => known.push(p.clone()),
                 Weight::Failed(_) => return part,
                 Weight::Sum(inner) => {
                     for part in inner {
                         match &**part {
-                            Weight::Polynomial(p) => known += p,
+                            Weight::Polynomial(p) => known.push(p.clone()),
                             _ => open.push(part.clone()),
                         }
                     }
@@ -56,6 +56,7 @@ impl<C> Weight<C> {
                 _ => open.push(part),
             }
         }
+        let known = sum_by_halves(known);
         if open.is_empty() {
             return Weight::constant(known);
         }
@@ -137,6 +138,22 @@ impl<C> Weight<C> {
         }
         deepest
     }
+}
+
+/// The sum of many polynomials. One by one, a sum of thousands of monomials would be copied thousands of times.
+fn sum_by_halves(mut polynomials: Vec<Polynomial>) -> Polynomial {
+    while polynomials.len() > 1 {
+        let mut pairs = polynomials.into_iter();
+        let mut sums = Vec::with_capacity(pairs.len().div_ceil(2));
+        while let Some(first) = pairs.next() {
+            sums.push(match pairs.next() {
+                Some(second) => first + second,
+                None => first,
+            });
+        }
+        polynomials = sums;
+    }
+    polynomials.pop().unwrap_or_else(Polynomial::zero)
 }
 
 impl SymbolicWeight {
