@@ -8,7 +8,7 @@ import matplotlib
 matplotlib.use("svg")
 # The same measurements give the same file.
 matplotlib.rcParams["svg.hashsalt"] = "pal"
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot, ticker  # noqa: E402
 
 request = json.load(sys.stdin)
 curves = request["curves"]
@@ -20,6 +20,10 @@ for axis, curve in zip(axes[0], curves):
     # The operation count, moved to meet the last measured point.
     axis.loglog(xs, [w * times[-1] / work[-1] for w in work], "--", label=f"predicted, slope {predicted:.2f}")
     axis.set_title(curve["title"], fontsize=9)
+    # A range of one decade or so has no powers of ten to label: label measured points instead, every second where they crowd.
+    axis.set_xticks(xs if len(xs) <= 5 else xs[::-2][::-1])
+    axis.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
+    axis.xaxis.set_minor_locator(ticker.NullLocator())
     axis.set_xlabel(curve["xlabel"])
     axis.set_ylabel("seconds")
     axis.legend(fontsize=7)
