@@ -313,7 +313,7 @@ impl Lcg {
         let [x, y] = reals(["x", "y z"]);
         let mut coefficient = || self.below(7) as i64 - 3;
         let sum = coefficient() * x + coefficient() * y + coefficient();
-        sum / (1 + self.below(3) as i64)
+        pal::number::Rational::from_parts(1.into(), (1 + self.below(3)).into()) * sum
     }
 
     /// Formulas over earlier ones, so that parts are shared.

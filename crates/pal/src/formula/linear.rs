@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use std::ops::{Add, Mul, Neg, Sub};
 use std::sync::Arc;
 
 use super::{Formula, Relation};
@@ -255,16 +255,6 @@ macro_rules! linear_scale {
 }
 linear_scale!(Linear, &Linear);
 
-/// Division by a non-zero integer. Dividing by zero panics, as it does for integers.
-impl Div<i64> for Linear {
-    type Output = Linear;
-
-    fn div(self, divisor: i64) -> Linear {
-        assert!(divisor != 0, "a linear term was divided by zero");
-        self.scaled(&(Rational::ONE / Rational::from(divisor)))
-    }
-}
-
 /// Ordinary mathematical notation: `2*x - 1/3*y + 4`.
 impl fmt::Display for Linear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -311,7 +301,7 @@ mod tests {
         assert_eq!((&t - &t).as_constant(), Some(&Rational::ZERO));
         assert_eq!((-&x + (&y - &y)).to_string(), "-x");
         assert_eq!(Linear::default().to_string(), "0");
-        assert_eq!((x / 4).to_string(), "1/4*x");
+        assert_eq!((Rational::from_parts(1.into(), 4u8.into()) * x).to_string(), "1/4*x");
     }
 
     #[test]

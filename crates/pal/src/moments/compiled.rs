@@ -88,7 +88,7 @@ impl Moments {
             let (given, wanted) = (exponents.dimension(), region.dimension());
             return Err(ExponentsError::Length { given, wanted }.into());
         }
-        let frame = Frame::origin(&around(&cells));
+        let frame = Frame::origin(&around(cells.iter()));
         let converter = Converter::new(&frame);
         let mut sums = Accumulated::new(exponents.len());
         // Cells cut into simplices are swept together; cells done by faces one by one.

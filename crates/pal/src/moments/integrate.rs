@@ -8,6 +8,7 @@ use super::exponents::ExponentsError;
 use super::gasp::{self, GaspError};
 use super::integrand::{Integrand, IntegrandError};
 use super::rejection::{self, RejectionError};
+use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
 use crate::region::{Cell, Region, Unbounded};
 
@@ -82,7 +83,7 @@ pub fn integrate(region: &Region, polynomial: &Polynomial, method: Method) -> Re
         }
         Method::Exact | Method::Recurrence => {
             let cells = region.decompose()?;
-            let ends = around(&cells);
+            let ends = around(cells.iter());
             let variables = &region.constraint().reals;
             let over_cells = |frame: Frame| -> Result<Vec<(&Cell, Arc<Integrand>)>, IntegrandError> {
                 let integrand = Arc::new(Integrand::new(polynomial, variables, &frame)?);
@@ -97,13 +98,13 @@ pub fn integrate(region: &Region, polynomial: &Polynomial, method: Method) -> Re
     }
 }
 
-/// A box around the cells. Rounding is of no concern: any box near it makes a good frame.
-pub(crate) fn around(cells: &[Cell]) -> Vec<(crate::number::Rational, crate::number::Rational)> {
-    let Some(first) = cells.first() else { return Vec::new() };
-    let end = |x: f64, otherwise: i32| crate::number::from_f64(x).unwrap_or(otherwise.into());
-    (0..first.polytope().dimension())
+/// A box around cells; empty without cells. Rounding is of no concern: any box near it makes a good frame.
+pub(crate) fn around<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<(Rational, Rational)> {
+    let dimension = cells.clone().next().map_or(0, |cell| cell.polytope().dimension());
+    let end = |x: f64, otherwise: i32| number::from_f64(x).unwrap_or(otherwise.into());
+    (0..dimension)
         .map(|axis| {
-            let extents = cells.iter().map(|cell| cell.polytope().extent(axis));
+            let extents = cells.clone().map(|cell| cell.polytope().extent(axis));
             let (low, high) = extents.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (c, d)| (a.min(c), b.max(d)));
             (end(low, -1), end(high, 1))
         })

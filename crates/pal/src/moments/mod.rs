@@ -24,4 +24,5 @@ pub use compiled::{Moments, MomentsError};
 pub use exponents::{Exponents, ExponentsError};
 pub use frame::Frame;
 pub use integrand::{Estimate, Integrand, IntegrandError};
+pub(crate) use integrate::around;
 pub use integrate::{IntegrateError, Method, integrate};

@@ -9,8 +9,8 @@ use crate::formula::{Constraint, Formula, Membership, Substitution};
 use crate::moments::certify::{self, Part};
 use crate::moments::gasp::{self, GaspError};
 use crate::moments::rejection::{self, RejectionError};
-use crate::moments::{Frame, Integral, Integrand, IntegrandError, Method};
-use crate::number::{self, Rational};
+use crate::moments::{Frame, Integral, Integrand, IntegrandError, Method, around};
+use crate::number::Rational;
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::region::{Cell, Region, RegionError, Unbounded};
 
@@ -74,9 +74,10 @@ impl Problem {
         let (region, compiled) = Region::with_conditions(&constraint, &self.weight.conditions())?;
         let weight: CompiledWeight = self.weight.compile(&mut compiled.into_iter());
         let pieces = region.map_loaded(region.root(weight), |cell, weight| (cell, weight))?;
-        let Some(ends) = surrounding_box(&pieces) else {
+        if pieces.is_empty() {
             return Ok(Answer { exact: Some(Rational::ZERO), ..Answer::default() });
-        };
+        }
+        let ends = around(pieces.iter().map(|(cell, _)| cell));
         let in_frame = |frame| Integrands { constraint: &constraint, frame, known: Mutex::default() };
         let answer = match method {
             Method::Exact => certify::exact(&in_frame(Frame::origin(&ends)).prepare(&pieces)?)?,
@@ -148,18 +149,6 @@ fn settled(weight: &CompiledWeight) -> Result<&Polynomial, PolynomialError> {
         // The search ends only where the weight is settled.
         _ => Ok(&NOTHING),
     }
-}
-
-/// The box around all pieces. Rounding is of no concern: any box near it makes a good frame.
-fn surrounding_box(pieces: &[(Cell, CompiledWeight)]) -> Option<Vec<(Rational, Rational)>> {
-    let dimension = pieces.first()?.0.polytope().dimension();
-    let ends = (0..dimension).map(|axis| {
-        let extents = pieces.iter().map(|(cell, _)| cell.polytope().extent(axis));
-        let (low, high) = extents.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), (c, d)| (a.min(c), b.max(d)));
-        let exact = |x: f64, otherwise: i32| number::from_f64(x).unwrap_or(Rational::from(otherwise));
-        (exact(low, -1), exact(high, 1))
-    });
-    Some(ends.collect())
 }
 
 /// Integrands by polynomial: cells often share their weight.
