@@ -22,6 +22,7 @@ mod simplex;
 pub use certify::Integral;
 pub use compiled::{Moments, MomentsError};
 pub use exponents::{Exponents, ExponentsError};
+pub(crate) use frame::Converter;
 pub use frame::Frame;
 pub use integrand::{Estimate, Integrand, IntegrandError};
 pub(crate) use integrate::around;

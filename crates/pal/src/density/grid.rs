@@ -1,0 +1,139 @@
+//! The bounding box of a region cut into bins, and local coordinates in them.
+//!
+//! A density family is polynomial on every bin. Inside a bin everything is computed in local coordinates `t` in [0, 1] per axis, which
+//! come from exact vertices: a bin that is narrow and far from the origin loses no digits.
+
+use crate::number::{self, Rational};
+
+/// One axis cut into bins.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    edges: Vec<Rational>,
+    /// The edges in doubles, and what is left of them after rounding.
+    rounded: Vec<(f64, f64)>,
+    widths: Vec<f64>,
+    length: f64,
+}
+
+impl Axis {
+    /// Bins between consecutive edges, which must increase. `None` if there are fewer than two or if a bin is narrower than doubles can tell.
+    pub(crate) fn new(edges: Vec<Rational>) -> Option<Axis> {
+        if edges.len() < 2 || edges.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return None;
+        }
+        let rounded: Vec<(f64, f64)> = edges
+            .iter()
+            .map(|edge| {
+                let near = number::to_f64(edge);
+                let rest = number::from_f64(near).map_or(0.0, |near| number::to_f64(&(edge - near)));
+                (near, rest)
+            })
+            .collect();
+        let widths: Vec<f64> = edges.windows(2).map(|pair| number::to_f64(&(&pair[1] - &pair[0]))).collect();
+        let length = number::to_f64(&(&edges[edges.len() - 1] - &edges[0]));
+        let sound = rounded.iter().all(|(near, _)| near.is_finite())
+            && widths.iter().chain([&length]).all(|width| width.is_normal());
+        sound.then_some(Axis { edges, rounded, widths, length })
+    }
+
+    /// Ends of the bins: one more than there are bins.
+    pub fn edges(&self) -> &[Rational] {
+        &self.edges
+    }
+
+    /// Ends of the bins in doubles.
+    pub fn positions(&self) -> Vec<f64> {
+        self.rounded.iter().map(|(near, _)| *near).collect()
+    }
+
+    /// How many bins there are.
+    pub fn bins(&self) -> usize {
+        self.widths.len()
+    }
+
+    /// The width of a bin.
+    pub fn width(&self, bin: usize) -> f64 {
+        self.widths[bin]
+    }
+
+    /// The whole length of the axis.
+    pub(crate) fn length(&self) -> f64 {
+        self.length
+    }
+
+    /// The bin of a position; beyond the ends, the first or last.
+    pub fn bin_of(&self, y: f64) -> usize {
+        let inner = &self.rounded[1..self.rounded.len() - 1];
+        inner.partition_point(|(near, rest)| (y - near) - rest >= 0.0)
+    }
+
+    /// The local coordinate of a position in a bin.
+    pub fn local(&self, bin: usize, y: f64) -> f64 {
+        let (near, rest) = self.rounded[bin];
+        ((y - near) - rest) / self.widths[bin]
+    }
+
+    /// The position of a local coordinate, rounded.
+    pub fn global(&self, bin: usize, t: f64) -> f64 {
+        // From the nearer end, so that both ends are met.
+        if t <= 0.5 {
+            let (near, rest) = self.rounded[bin];
+            near + (rest + t * self.widths[bin])
+        } else {
+            let (near, rest) = self.rounded[bin + 1];
+            near + (rest - (1.0 - t) * self.widths[bin])
+        }
+    }
+}
+
+/// The box of a region cut into bins along every axis.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    axes: Vec<Axis>,
+}
+
+impl Grid {
+    pub(crate) fn new(axes: Vec<Axis>) -> Grid {
+        Grid { axes }
+    }
+
+    /// The axes.
+    pub fn axes(&self) -> &[Axis] {
+        &self.axes
+    }
+
+    /// The number of axes.
+    pub fn dimension(&self) -> usize {
+        self.axes.len()
+    }
+
+    /// How many bins there are in all.
+    pub fn bins(&self) -> usize {
+        self.axes.iter().map(Axis::bins).product()
+    }
+
+    /// The logarithm of the volume of the whole box.
+    pub fn log_volume(&self) -> f64 {
+        self.axes.iter().map(|axis| axis.length().ln()).sum()
+    }
+
+    /// The part of the whole box that a bin fills.
+    pub(crate) fn share(&self, bin: &[u32]) -> f64 {
+        self.axes.iter().zip(bin).map(|(axis, b)| axis.width(*b as usize) / axis.length()).product()
+    }
+
+    /// The bin of a point and its coordinates there.
+    pub(crate) fn locate(&self, point: &[f64], bin: &mut [u32], t: &mut [f64]) {
+        for (((axis, y), bin), t) in self.axes.iter().zip(point).zip(bin).zip(t) {
+            let b = axis.bin_of(*y);
+            (*bin, *t) = (b as u32, axis.local(b, *y));
+        }
+    }
+
+    /// The point at local coordinates of a bin, rounded.
+    pub(crate) fn place(&self, bin: &[u32], t: &[f64], point: &mut [f64]) {
+        for (((axis, b), t), y) in self.axes.iter().zip(bin).zip(t).zip(point) {
+            *y = axis.global(*b as usize, *t);
+        }
+    }
+}

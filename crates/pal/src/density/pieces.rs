@@ -1,0 +1,33 @@
+//! A non-negative piecewise polynomial: what one parameter vector of a family stands for.
+
+use super::mesh::Degree;
+use crate::moments::Exponents;
+
+/// The components `q_c(y) >= 0` of one density, polynomial on every bin of a grid.
+///
+/// All queries on a single density are written against this trait and know nothing of families.
+pub(crate) trait Pieces: Send + Sync {
+    /// How many components there are.
+    fn components(&self) -> usize;
+
+    /// The degree of every component.
+    fn degree(&self) -> Degree;
+
+    /// All components at local coordinates of a bin.
+    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]);
+
+    /// One component at local coordinates of a bin.
+    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64;
+
+    /// The logarithm of one component; overridden where a value may underflow.
+    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        self.value(component, bin, t).ln()
+    }
+
+    /// The exponents of [`Pieces::chebyshev`].
+    fn exponents(&self) -> &Exponents;
+
+    /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
+    /// [`Pieces::exponents`].
+    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64>;
+}

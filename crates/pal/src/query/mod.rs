@@ -1,0 +1,1 @@
+//! Queries on densities: probabilities, marginals, samples, modes.
