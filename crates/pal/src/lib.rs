@@ -11,6 +11,7 @@ pub mod number;
 pub mod polynomial;
 #[allow(dead_code)]
 pub mod query;
+mod random;
 pub mod region;
 pub mod shapes;
 pub mod wmi;

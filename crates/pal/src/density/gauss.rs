@@ -71,7 +71,7 @@ mod tests {
     fn powers_are_integrated_exactly() {
         for m in [1, 2, 3, 7, 8, 25, 49] {
             let rule = Gauss::with_points(m);
-            for power in [0, 1, 2, m, 2 * m - 1] {
+            for power in [0, 1, m, 2 * m - 1] {
                 let sum: f64 = rule.nodes.iter().zip(&rule.weights).map(|(x, w)| w * x.powi(power as i32)).sum();
                 let want = 1.0 / (power as f64 + 1.0);
                 assert!((sum / want - 1.0).abs() < 3e-15 * (m as f64), "{m} nodes, x^{power}: {sum}");

@@ -13,6 +13,8 @@ pub struct Axis {
     rounded: Vec<(f64, f64)>,
     widths: Vec<f64>,
     length: f64,
+    /// Lower ends of the bins as parts of the length.
+    starts: Vec<f64>,
 }
 
 impl Axis {
@@ -33,7 +35,9 @@ impl Axis {
         let length = number::to_f64(&(&edges[edges.len() - 1] - &edges[0]));
         let sound = rounded.iter().all(|(near, _)| near.is_finite())
             && widths.iter().chain([&length]).all(|width| width.is_normal());
-        sound.then_some(Axis { edges, rounded, widths, length })
+        let whole = &edges[edges.len() - 1] - &edges[0];
+        let starts = edges.iter().map(|edge| number::to_f64(&((edge - &edges[0]) / &whole))).collect();
+        sound.then_some(Axis { edges, rounded, widths, length, starts })
     }
 
     /// Ends of the bins: one more than there are bins.
@@ -59,6 +63,11 @@ impl Axis {
     /// The whole length of the axis.
     pub(crate) fn length(&self) -> f64 {
         self.length
+    }
+
+    /// How far along the axis a local coordinate lies: 0 at its lower end, 1 at its upper end.
+    pub(crate) fn share(&self, bin: usize, t: f64) -> f64 {
+        self.starts[bin] + t * (self.widths[bin] / self.length)
     }
 
     /// The bin of a position; beyond the ends, the first or last.
@@ -120,6 +129,12 @@ impl Grid {
     /// The part of the whole box that a bin fills.
     pub(crate) fn share(&self, bin: &[u32]) -> f64 {
         self.axes.iter().zip(bin).map(|(axis, b)| axis.width(*b as usize) / axis.length()).product()
+    }
+
+    /// A monomial in coordinates that run from 0 to 1 over the whole box.
+    pub(crate) fn monomial(&self, bin: &[u32], t: &[f64], powers: &[u16]) -> f64 {
+        let parts = powers.iter().enumerate().filter(|(_, power)| **power > 0);
+        parts.map(|(j, power)| self.axes[j].share(bin[j] as usize, t[j]).powi(i32::from(*power))).product()
     }
 
     /// The bin of a point and its coordinates there.

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::gauss::Gauss;
 use super::grid::Grid;
 use crate::moments::{Converter, Frame};
 use crate::number::Rational;
@@ -55,15 +54,15 @@ pub(crate) enum Shape {
 
 /// The pieces of a region.
 #[derive(Clone, Debug)]
-pub(crate) struct Mesh {
-    pub grid: Arc<Grid>,
-    pub elements: Vec<Element>,
-    pub cells: usize,
+pub struct Mesh {
+    pub(crate) grid: Arc<Grid>,
+    pub(crate) elements: Vec<Element>,
+    pub(crate) cells: usize,
 }
 
 impl Mesh {
     /// Cuts a region along the edges of the grid and triangulates what is not a box.
-    pub fn new(region: &Region, grid: &Arc<Grid>) -> Result<Mesh, MeshError> {
+    pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Mesh, MeshError> {
         let inner = grid.axes().iter().map(|axis| axis.edges()[1..axis.bins()].to_vec());
         let cut = region.with_knots(&inner.collect::<Vec<_>>())?;
         let cells = cut.decompose()?;
@@ -71,7 +70,7 @@ impl Mesh {
         Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements: parts.into_iter().flatten().collect() })
     }
 
-    pub fn dimension(&self) -> usize {
+    pub(crate) fn dimension(&self) -> usize {
         self.grid.dimension()
     }
 }
@@ -166,6 +165,19 @@ impl Shape {
         }
     }
 
+    /// The point at a node of a cubature rule: coordinates in the unit cube for boxes, barycentric ones for simplices.
+    pub fn at(&self, node: &[f64], t: &mut [f64]) {
+        match self {
+            Shape::Cuboid(..) => self.map(node, t),
+            Shape::Simplex(v) => {
+                t.fill(0.0);
+                for (weight, v) in node.iter().zip(v.chunks(t.len())) {
+                    t.iter_mut().zip(v).for_each(|(t, v)| *t += weight * v);
+                }
+            }
+        }
+    }
+
     /// The centre of gravity.
     pub fn centre(&self) -> Vec<f64> {
         match self {
@@ -181,72 +193,3 @@ impl Shape {
     }
 }
 
-/// Cubature nodes in the unit cube with weights that sum to 1, for all simplices or for all boxes.
-#[derive(Clone, Debug)]
-pub(crate) struct Rule {
-    dimension: usize,
-    /// For simplices barycentric coordinates would do; the cube's coordinates serve both.
-    nodes: Vec<f64>,
-    weights: Vec<f64>,
-}
-
-impl Rule {
-    fn new(like: &Shape, dimension: usize, degree: Degree) -> Rule {
-        let axes: Vec<Arc<Gauss>> =
-            (0..dimension).map(|k| Gauss::for_degree(like.degree(degree, k, dimension))).collect();
-        let mut rule = Rule { dimension, nodes: Vec::new(), weights: Vec::new() };
-        let mut at = vec![0; dimension];
-        loop {
-            let s: Vec<f64> = at.iter().zip(&axes).map(|(i, axis)| axis.nodes[*i]).collect();
-            let weight: f64 = at.iter().zip(&axes).map(|(i, axis)| axis.weights[*i]).product();
-            rule.weights.push(weight * like.jacobian(&s));
-            rule.nodes.extend(s);
-            let Some(next) = (0..dimension).rev().find(|k| at[*k] + 1 < axes[*k].nodes.len()) else { break };
-            at[next] += 1;
-            at[next + 1..].fill(0);
-        }
-        rule
-    }
-
-    pub fn len(&self) -> usize {
-        self.weights.len()
-    }
-}
-
-/// The two rules that integrate polynomials of a degree over the elements of a mesh.
-#[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    cuboid: Rule,
-    simplex: Rule,
-}
-
-impl Rules {
-    pub fn new(dimension: usize, degree: Degree) -> Rules {
-        Rules {
-            cuboid: Rule::new(&Shape::Cuboid(Vec::new(), Vec::new()), dimension, degree),
-            simplex: Rule::new(&Shape::Simplex(Vec::new()), dimension, degree),
-        }
-    }
-
-    pub fn of(&self, shape: &Shape) -> &Rule {
-        match shape {
-            Shape::Cuboid(..) => &self.cuboid,
-            Shape::Simplex(_) => &self.simplex,
-        }
-    }
-
-    /// How many nodes it takes for a mesh.
-    pub fn count(&self, mesh: &Mesh) -> usize {
-        mesh.elements.iter().map(|element| self.of(&element.shape).len()).sum()
-    }
-
-    /// Visits all nodes of an element in local coordinates, with weights that sum to its volume.
-    pub fn visit(&self, element: &Element, mut visit: impl FnMut(&[f64], f64)) {
-        let rule = self.of(&element.shape);
-        let mut t = vec![0.0; rule.dimension];
-        for (s, weight) in rule.nodes.chunks(rule.dimension).zip(&rule.weights) {
-            element.shape.map(s, &mut t);
-            visit(&t, weight * element.volume);
-        }
-    }
-}

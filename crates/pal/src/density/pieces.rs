@@ -6,7 +6,7 @@ use crate::moments::Exponents;
 /// The components `q_c(y) >= 0` of one density, polynomial on every bin of a grid.
 ///
 /// All queries on a single density are written against this trait and know nothing of families.
-pub(crate) trait Pieces: Send + Sync {
+pub trait Pieces: Send + Sync {
     /// How many components there are.
     fn components(&self) -> usize;
 

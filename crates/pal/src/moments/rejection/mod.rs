@@ -23,7 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod philox;
+
 
 use rayon::prelude::*;
 
@@ -32,7 +32,7 @@ use crate::formula::{Membership, MembershipError};
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::region::{Region, Unbounded};
-use philox::Stream;
+use crate::random::Stream;
 
 /// Samples that share a random stream. Part of what a seed means.
 const BLOCK: u64 = 4096;

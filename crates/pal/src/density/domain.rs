@@ -1,0 +1,89 @@
+//! Where a density lives: a constraint, exact membership in it, and its pieces on a grid.
+
+use std::sync::Arc;
+
+use super::error::DensityError;
+use super::grid::{Axis, Grid};
+use super::mesh::Mesh;
+use crate::formula::{Constraint, Formula, Membership};
+use crate::number::Rational;
+use crate::region::Region;
+
+/// A constraint made ready for densities.
+#[derive(Clone, Debug)]
+pub struct Domain {
+    constraint: Constraint,
+    membership: Membership,
+    pub(crate) mesh: Mesh,
+}
+
+/// Exact ends of the region per axis.
+pub(crate) type Ends = Vec<(Rational, Rational)>;
+
+impl Domain {
+    /// The smallest box around the region.
+    pub(crate) fn ends(region: &Region) -> Result<Ends, DensityError> {
+        let constraint = region.constraint();
+        if !constraint.booleans.is_empty() {
+            let names: Vec<&str> = constraint.booleans.iter().map(|var| var.name()).collect();
+            return Err(DensityError::Booleans(names.join(", ")));
+        }
+        if constraint.reals.is_empty() {
+            return Err(DensityError::NoVariables);
+        }
+        region.bounding_box()?.ok_or_else(|| DensityError::NoVolume(region.status_without_volume().name()))
+    }
+
+    /// The grid with the given edges per axis.
+    pub(crate) fn make_grid(constraint: &Constraint, edges: Vec<Vec<Rational>>) -> Result<Arc<Grid>, DensityError> {
+        let axes = edges.into_iter().zip(&constraint.reals).map(|(edges, var)| {
+            Axis::new(edges).ok_or_else(|| DensityError::Scale(var.clone()))
+        });
+        Ok(Arc::new(Grid::new(axes.collect::<Result<_, _>>()?)))
+    }
+
+    /// Cuts a region along a grid.
+    pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Domain, DensityError> {
+        let constraint = region.constraint().clone();
+        let membership = constraint.membership()?;
+        let mesh = Mesh::new(region, grid)?;
+        Ok(Domain { constraint, membership, mesh })
+    }
+
+    /// The part of it in which another condition holds too; it may be empty.
+    pub(crate) fn within(&self, condition: &Formula) -> Result<Domain, DensityError> {
+        let formula = self.constraint.formula.clone() & condition.clone();
+        let constraint = Constraint { formula, ..self.constraint.clone() };
+        Domain::new(&Region::new(&constraint)?, &self.mesh.grid)
+    }
+
+    /// The constraint.
+    pub fn constraint(&self) -> &Constraint {
+        &self.constraint
+    }
+
+    /// Exact membership of points.
+    pub fn membership(&self) -> &Membership {
+        &self.membership
+    }
+
+    /// The box around the region, cut into bins.
+    pub fn grid(&self) -> &Arc<Grid> {
+        &self.mesh.grid
+    }
+
+    /// The number of variables.
+    pub fn dimension(&self) -> usize {
+        self.constraint.reals.len()
+    }
+
+    /// Convex cells the region was cut into.
+    pub fn cells(&self) -> usize {
+        self.mesh.cells
+    }
+
+    /// Boxes and simplices the cells were cut into.
+    pub fn elements(&self) -> usize {
+        self.mesh.elements.len()
+    }
+}

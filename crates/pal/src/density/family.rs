@@ -1,0 +1,94 @@
+//! What a family of densities has to provide.
+//!
+//! A family is a mixture of non-negative components, `p(y) = sum_c exp(l_c) q_c(y)`, polynomial on every bin of a grid. Its numbers go
+//! through three stages:
+//!
+//! ```text
+//! parameters  --expand-->  coefficients of the components  --Form-->  integrals I_c  --log_weights-->  l_c
+//! ```
+//!
+//! Everything else (log-densities, gradients, probabilities, samples, modes) is written once, on top of these.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::domain::Domain;
+use super::error::DensityError;
+use super::mesh::{Degree, Mesh};
+use super::pieces::Pieces;
+
+/// The coefficients of all components of one parameter vector.
+///
+/// Each component is scaled by a power of two, so that no square overflows or underflows.
+#[derive(Clone, Debug, Default)]
+pub struct Expansion {
+    /// Coefficients, component by component.
+    pub coefficients: Vec<f64>,
+    /// For each component the logarithm of what `q_c` was divided by.
+    pub log_scales: Vec<f64>,
+}
+
+/// A family of densities compiled on a constraint.
+pub trait Family: Send + Sync + Debug {
+    /// The constraint and its pieces.
+    fn domain(&self) -> &Arc<Domain>;
+
+    /// Parameters per density.
+    fn num_params(&self) -> usize;
+
+    /// Components of the mixture.
+    fn num_components(&self) -> usize;
+
+    /// The degree of the components on a bin.
+    fn degree(&self) -> Degree;
+
+    /// From parameters to coefficients.
+    fn expand(&self, params: &[f64]) -> Expansion;
+
+    /// Adds to `gradient` what a gradient with respect to the coefficients means for the parameters.
+    fn pull_back(&self, params: &[f64], coefficients: &[f64], gradient: &mut [f64]);
+
+    /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the constraint (with scales).
+    fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64>;
+
+    /// Given a gradient with respect to `l_c`, adds to the gradient with respect to the parameters, and to the one with respect to the log-integrals.
+    fn pull_back_weights(
+        &self,
+        params: &[f64],
+        log_integrals: &[f64],
+        weights: &[f64],
+        gradient: &mut [f64],
+        integrals: &mut [f64],
+    );
+
+    /// Adds to `gradient` the derivative of `sum_c weights_c q_c(y)` with respect to the coefficients.
+    fn add_gradient(&self, coefficients: &[f64], bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
+
+    /// The components with given coefficients as functions.
+    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Pieces>;
+
+    /// Integrals of the components over the constraint.
+    fn normaliser(&self) -> &dyn Form;
+
+    /// Compiles the integrals of the components over pieces on the same grid, times a monomial in the coordinates of the box
+    /// (0 at its lower end, 1 at its upper end; no exponents mean 1).
+    fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError>;
+
+    /// Everything that identifies it besides the constraint, for files and messages.
+    fn settings(&self) -> super::Settings;
+
+    /// Compiled tensors by name, with their shapes, for files.
+    fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)>;
+}
+
+/// A compiled integral over a set: a function of the coefficients.
+pub trait Form: Send + Sync + Debug {
+    /// The integrals of all components, for many expansions of the same family; relative to the volume of the box, without scales.
+    fn integrals(&self, expansions: &[Expansion]) -> Vec<f64>;
+
+    /// How large the terms were that were added up to the integral of a component: its rounding error is a small multiple of eps times this.
+    fn scale(&self, coefficients: &[f64], component: usize) -> f64;
+
+    /// Adds to `gradient` the derivative of `sum_c weights_c I_c` with respect to the coefficients.
+    fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]);
+}

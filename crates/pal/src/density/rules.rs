@@ -1,0 +1,166 @@
+//! Cubature on the elements of a mesh, exact for polynomials of a degree.
+//!
+//! Boxes take products of Gauss-Legendre rules. Simplices take the same in collapsed coordinates (see [`super::mesh`]), with positive
+//! weights; where that needs too many nodes, in many dimensions, the Grundmann-Moeller rule, whose weights alternate in sign but which
+//! grows with the degree only.
+
+use std::sync::Arc;
+
+use super::gauss::Gauss;
+use super::mesh::{Degree, Element, Mesh, Shape};
+use crate::moments::gasp;
+
+/// Simplices take the rule with positive weights up to this many nodes.
+const MAX_POSITIVE: usize = 20_000;
+/// No rule may have more nodes.
+const MAX_NODES: usize = 2_000_000;
+
+/// Nodes and weights, which sum to 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    /// Numbers per node.
+    width: usize,
+    /// For boxes coordinates in the unit cube, for simplices barycentric coordinates.
+    nodes: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Rule {
+    /// For boxes: degrees per axis.
+    pub fn cuboid(dimension: usize, degree: usize) -> Rule {
+        Rule::product(&vec![Gauss::for_degree(degree); dimension])
+    }
+
+    /// For simplices: total degree.
+    pub fn simplex(dimension: usize, degree: usize) -> Rule {
+        if positive_nodes(dimension, degree) > MAX_POSITIVE
+            && let Some(rule) = Rule::alternating(dimension, degree)
+        {
+            return rule;
+        }
+        let n = dimension;
+        let axes: Vec<Arc<Gauss>> = (0..n).map(|k| Gauss::for_degree(degree + n - 1 - k)).collect();
+        let cube = Rule::product(&axes);
+        let mut rule = Rule { width: n + 1, nodes: Vec::new(), weights: cube.weights };
+        let all: Vec<Vec<f64>> = if n == 0 { vec![Vec::new()] } else { cube.nodes.chunks(n).map(<[f64]>::to_vec).collect() };
+        for (s, weight) in all.iter().zip(&mut rule.weights) {
+            let mut product = 1.0;
+            for (k, s) in s.iter().enumerate() {
+                rule.nodes.push(product * (1.0 - s));
+                product *= s;
+                *weight *= (n - k) as f64 * s.powi((n - 1 - k) as i32);
+            }
+            rule.nodes.push(product);
+        }
+        rule
+    }
+
+    fn alternating(dimension: usize, degree: usize) -> Option<Rule> {
+        let known = gasp::Rule::shared(dimension, gasp::Rule::index_for_degree(degree)).ok()?;
+        let n_factorial: f64 = (1..=dimension).map(|k| k as f64).product();
+        let mut rule = Rule { width: dimension + 1, nodes: Vec::new(), weights: Vec::new() };
+        for at in 0..known.len() {
+            let point = known.point(at);
+            rule.nodes.push(1.0 - point.iter().sum::<f64>());
+            rule.nodes.extend(point);
+            rule.weights.push(known.weight(at) * n_factorial);
+        }
+        Some(rule)
+    }
+
+    fn product(axes: &[Arc<Gauss>]) -> Rule {
+        let mut rule = Rule { width: axes.len(), nodes: Vec::new(), weights: Vec::new() };
+        let mut at = vec![0; axes.len()];
+        loop {
+            rule.nodes.extend(at.iter().zip(axes).map(|(i, axis)| axis.nodes[*i]));
+            rule.weights.push(at.iter().zip(axes).map(|(i, axis)| axis.weights[*i]).product());
+            let Some(next) = (0..axes.len()).rev().find(|k| at[*k] + 1 < axes[*k].nodes.len()) else { break };
+            at[next] += 1;
+            at[next + 1..].fill(0);
+        }
+        rule
+    }
+
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Nodes with their weights.
+    pub fn iter(&self) -> impl Iterator<Item = (&[f64], f64)> {
+        (0..self.len()).map(|at| (&self.nodes[at * self.width..(at + 1) * self.width], self.weights[at]))
+    }
+}
+
+/// How many nodes the rule with positive weights has.
+fn positive_nodes(dimension: usize, degree: usize) -> usize {
+    let axes = (0..dimension).map(|k| (degree + k) / 2 + 1);
+    axes.fold(1usize, |product, m| product.saturating_mul(m))
+}
+
+/// The two rules that integrate polynomials of a degree over the elements of a mesh.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    cuboid: Rule,
+    simplex: Rule,
+}
+
+impl Rules {
+    pub fn new(dimension: usize, degree: Degree) -> Rules {
+        Rules { cuboid: Rule::cuboid(dimension, degree.axis), simplex: Rule::simplex(dimension, degree.total) }
+    }
+
+    /// Whether the rules have a bearable number of nodes.
+    pub fn feasible(dimension: usize, degree: Degree) -> bool {
+        let cuboid = (0..dimension).fold(1usize, |product, _| product.saturating_mul(degree.axis / 2 + 1));
+        let positive = positive_nodes(dimension, degree.total);
+        cuboid <= MAX_NODES
+            && (positive <= MAX_NODES
+                || gasp::Rule::shared(dimension, gasp::Rule::index_for_degree(degree.total))
+                    .is_ok_and(|rule| rule.len() <= MAX_NODES))
+    }
+
+    pub fn of(&self, shape: &Shape) -> &Rule {
+        match shape {
+            Shape::Cuboid(..) => &self.cuboid,
+            Shape::Simplex(_) => &self.simplex,
+        }
+    }
+
+    /// How many nodes it takes for a mesh.
+    pub fn count(&self, mesh: &Mesh) -> usize {
+        mesh.elements.iter().map(|element| self.of(&element.shape).len()).sum()
+    }
+
+    /// Visits all nodes of an element in local coordinates, with weights that sum to its volume.
+    pub fn visit(&self, element: &Element, mut visit: impl FnMut(&[f64], f64)) {
+        let mut t = vec![0.0; element.bin.len()];
+        for (node, weight) in self.of(&element.shape).iter() {
+            element.shape.at(node, &mut t);
+            visit(&t, weight * element.volume);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean of x_1^a x_2^b .. over the unit simplex is n! a! b! .. / (n + a + b + ..)!.
+    #[test]
+    fn simplex_rules_are_exact() {
+        let factorial = |k: usize| (1..=k).map(|k| k as f64).product::<f64>();
+        for (n, degree) in [(1, 5), (2, 12), (2, 48), (3, 18), (4, 6), (10, 4), (7, 6)] {
+            let rule = Rule::simplex(n, degree);
+            let total: f64 = rule.iter().map(|(_, w)| w).sum();
+            assert!((total - 1.0).abs() < 1e-12, "{n} {degree}: {total}");
+            for first in [0, 1, degree / 2, degree] {
+                let (a, b) = (first, degree - first);
+                let value = |l: &[f64]| l[1].powi(a as i32) * l[n].powi(b as i32);
+                let sum: f64 = rule.iter().map(|(l, w)| w * value(l)).sum();
+                let powers = if n == 1 { factorial(degree) } else { factorial(a) * factorial(b) };
+                let want = factorial(n) * powers / factorial(n + degree);
+                assert!((sum / want - 1.0).abs() < 1e-10, "{n} {degree} {a}: {sum} {want}");
+            }
+        }
+    }
+}

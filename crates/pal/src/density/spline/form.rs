@@ -1,0 +1,208 @@
+//! Integrals of products of squared splines over a set, compiled to one multilinear form.
+//!
+//! With `S_j` the Bernstein coefficients of the squared spline along axis j, 7 per bin,
+//!
+//! ```text
+//! integral of prod_j s_j(y_j)^2  =  H(S_1, .., S_n),      H[i_1, .., i_n] = integral of B_i1(y_1) .. B_in(y_n)
+//! ```
+//!
+//! so the integrals of a whole batch are one matrix product with the last axis and n - 1 short contractions.
+
+use nalgebra::{DMatrix, DMatrixView};
+use rayon::prelude::*;
+
+use super::hermite::{self, CUBIC, SQUARE};
+use crate::density::family::{Expansion, Form};
+use crate::density::mesh::{Degree, Element, Mesh};
+use crate::density::rules::Rules;
+
+/// Entries of the form beyond which it is refused.
+pub(super) const MAX_ENTRIES: usize = 40_000_000;
+
+/// Components handled by one matrix product.
+const BLOCK: usize = 128;
+
+/// The form H.
+#[derive(Clone, Debug)]
+pub(super) struct TensorForm {
+    /// 7 times the number of bins, per axis.
+    sizes: Vec<usize>,
+    /// The last axis runs fastest.
+    entries: Vec<f64>,
+    components: usize,
+}
+
+impl TensorForm {
+    /// How many entries a form on so many bins per axis has.
+    pub fn entries(bins: &[usize]) -> usize {
+        bins.iter().fold(1, |product: usize, b| product.saturating_mul(SQUARE * b))
+    }
+
+    pub fn compile(mesh: &Mesh, powers: &[u16], components: usize) -> TensorForm {
+        let n = mesh.dimension();
+        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
+        let rules = Rules::new(n, Degree { total: 6 * n + extra, axis: 6 + extra });
+        let sizes: Vec<usize> = mesh.grid.axes().iter().map(|axis| SQUARE * axis.bins()).collect();
+        let blocks: Vec<Vec<f64>> =
+            mesh.elements.par_iter().map(|element| block(element, mesh, powers, &rules)).collect();
+        let mut form = TensorForm { entries: vec![0.0; sizes.iter().product()], sizes, components };
+        for (element, block) in mesh.elements.iter().zip(blocks) {
+            form.add(&element.bin, &block);
+        }
+        form
+    }
+
+    /// From a file.
+    pub fn from_entries(sizes: Vec<usize>, entries: Vec<f64>, components: usize) -> TensorForm {
+        TensorForm { sizes, entries, components }
+    }
+
+    pub fn raw(&self) -> (&[usize], &[f64]) {
+        (&self.sizes, &self.entries)
+    }
+
+    fn add(&mut self, bin: &[u32], block: &[f64]) {
+        let n = self.sizes.len();
+        for (row, values) in block.chunks(SQUARE).enumerate() {
+            let mut rest = row;
+            let mut at = 0;
+            let mut stride = self.sizes[n - 1];
+            for j in (0..n - 1).rev() {
+                at += stride * (bin[j] as usize * SQUARE + rest % SQUARE);
+                stride *= self.sizes[j];
+                rest /= SQUARE;
+            }
+            at += bin[n - 1] as usize * SQUARE;
+            self.entries[at..at + SQUARE].iter_mut().zip(values).for_each(|(e, v)| *e += v);
+        }
+    }
+
+    /// Squares of all splines of a component, axis after axis.
+    fn squares(&self, coefficients: &[f64]) -> Vec<f64> {
+        let mut squares = vec![0.0; coefficients.len() / CUBIC * SQUARE];
+        for (b, s) in coefficients.chunks(CUBIC).zip(squares.chunks_mut(SQUARE)) {
+            hermite::square(b, s);
+        }
+        squares
+    }
+
+    /// Where each axis starts in a component's squares.
+    fn axis<'s>(&self, squares: &'s [f64], axis: usize) -> &'s [f64] {
+        let start: usize = self.sizes[..axis].iter().sum();
+        &squares[start..start + self.sizes[axis]]
+    }
+
+    /// Integrals of components given by their squares.
+    fn block_integrals(&self, components: &[Vec<f64>]) -> Vec<f64> {
+        let n = self.sizes.len();
+        let last = self.sizes[n - 1];
+        let rows = self.entries.len() / last;
+        let mut columns = DMatrix::zeros(last, components.len());
+        for (k, squares) in components.iter().enumerate() {
+            columns.column_mut(k).copy_from_slice(self.axis(squares, n - 1));
+        }
+        // Rows of H are columns of its transpose, which is how nalgebra reads the entries.
+        let transposed = DMatrixView::from_slice(&self.entries, last, rows);
+        let mut contracted = DMatrix::zeros(rows, components.len());
+        contracted.gemm_tr(1.0, &transposed, &columns, 0.0);
+        let finish = |(k, squares): (usize, &Vec<f64>)| {
+            let mut rest: Vec<f64> = contracted.column(k).iter().copied().collect();
+            for j in (0..n - 1).rev() {
+                rest = contract_last(&rest, self.axis(squares, j));
+            }
+            rest[0]
+        };
+        components.iter().enumerate().map(finish).collect()
+    }
+}
+
+fn contract_last(tensor: &[f64], vector: &[f64]) -> Vec<f64> {
+    tensor.chunks(vector.len()).map(|row| dot(row, vector)).collect()
+}
+
+fn contract_first(tensor: &[f64], vector: &[f64]) -> Vec<f64> {
+    let width = tensor.len() / vector.len();
+    let mut sum = vec![0.0; width];
+    for (row, v) in tensor.chunks(width).zip(vector) {
+        sum.iter_mut().zip(row).for_each(|(s, x)| *s += v * x);
+    }
+    sum
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+impl Form for TensorForm {
+    fn integrals(&self, expansions: &[Expansion]) -> Vec<f64> {
+        let length = self.sizes.iter().sum::<usize>() / SQUARE * CUBIC;
+        let components: Vec<&[f64]> = expansions.iter().flat_map(|row| row.coefficients.chunks(length)).collect();
+        let blocks = components.par_chunks(BLOCK).map(|block| {
+            let squares: Vec<Vec<f64>> = block.iter().map(|coefficients| self.squares(coefficients)).collect();
+            self.block_integrals(&squares)
+        });
+        // A square integrates to no less than 0, whatever rounding says.
+        blocks.flatten_iter().map(|integral| integral.max(0.0)).collect()
+    }
+
+    fn scale(&self, coefficients: &[f64], component: usize) -> f64 {
+        let length = coefficients.len() / self.components;
+        let mut squares = self.squares(&coefficients[component * length..(component + 1) * length]);
+        squares.iter_mut().for_each(|s| *s = s.abs());
+        self.block_integrals(&[squares])[0]
+    }
+
+    fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]) {
+        let n = self.sizes.len();
+        let length = coefficients.len() / self.components;
+        let parts = coefficients.chunks(length).zip(gradient.chunks_mut(length)).zip(weights);
+        for ((coefficients, gradient), weight) in parts {
+            if *weight == 0.0 {
+                continue;
+            }
+            let squares = self.squares(coefficients);
+            let mut at = 0;
+            for j in 0..n {
+                let mut rest = None;
+                for k in (j + 1..n).rev() {
+                    rest = Some(contract_last(rest.as_deref().unwrap_or(&self.entries), self.axis(&squares, k)));
+                }
+                for k in 0..j {
+                    rest = Some(contract_first(rest.as_deref().unwrap_or(&self.entries), self.axis(&squares, k)));
+                }
+                let slope = rest.as_deref().unwrap_or(&self.entries);
+                for s in slope.chunks(SQUARE) {
+                    let scaled: [f64; SQUARE] = std::array::from_fn(|k| s[k] * weight);
+                    let range = at..at + CUBIC;
+                    hermite::add_square_gradient(&coefficients[range.clone()], &scaled, &mut gradient[range]);
+                    at += CUBIC;
+                }
+            }
+        }
+    }
+}
+
+/// Integrals of all products of Bernstein polynomials over an element, times a monomial in box coordinates.
+fn block(element: &Element, mesh: &Mesh, powers: &[u16], rules: &Rules) -> Vec<f64> {
+    let n = mesh.dimension();
+    let mut sums = vec![0.0; SQUARE.pow(n as u32)];
+    rules.visit(element, |t, weight| {
+        let weight = weight * mesh.grid.monomial(&element.bin, t, powers);
+        add_products(t, weight, &mut sums);
+    });
+    sums
+}
+
+/// Adds `weight * B_i1(t_1) .. B_in(t_n)` for all i.
+fn add_products(t: &[f64], weight: f64, sums: &mut [f64]) {
+    match t {
+        [] => sums[0] += weight,
+        [t] => sums.iter_mut().zip(hermite::square_basis(*t)).for_each(|(s, b)| *s += weight * b),
+        [first, rest @ ..] => {
+            let width = sums.len() / SQUARE;
+            for (part, b) in sums.chunks_mut(width).zip(hermite::square_basis(*first)) {
+                add_products(rest, weight * b, part);
+            }
+        }
+    }
+}

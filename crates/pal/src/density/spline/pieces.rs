@@ -1,0 +1,77 @@
+//! The components of one spline mixture as functions.
+
+use std::sync::Arc;
+
+use super::hermite::{self, CUBIC};
+use crate::density::chebyshev;
+use crate::density::mesh::Degree;
+use crate::density::pieces::Pieces;
+use crate::moments::Exponents;
+
+/// Products of squared splines.
+pub(super) struct SplinePieces {
+    /// Where each axis starts in the coefficients of a component.
+    pub starts: Vec<usize>,
+    /// Coefficients of one component.
+    pub length: usize,
+    pub components: usize,
+    pub coefficients: Vec<f64>,
+    pub exponents: Arc<Exponents>,
+}
+
+impl SplinePieces {
+    fn cubic(&self, component: usize, axis: usize, bin: &[u32]) -> &[f64] {
+        let at = component * self.length + self.starts[axis] + bin[axis] as usize * CUBIC;
+        &self.coefficients[at..at + CUBIC]
+    }
+
+    fn root(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
+        factors.product()
+    }
+}
+
+impl Pieces for SplinePieces {
+    fn components(&self) -> usize {
+        self.components
+    }
+
+    fn degree(&self) -> Degree {
+        Degree { total: 6 * self.starts.len(), axis: 6 }
+    }
+
+    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+        for (component, out) in out.iter_mut().enumerate() {
+            let root = self.root(component, bin, t);
+            *out = root * root;
+        }
+    }
+
+    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        let root = self.root(component, bin, t);
+        root * root
+    }
+
+    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
+        factors.map(|value| 2.0 * value.abs().ln()).sum()
+    }
+
+    fn exponents(&self) -> &Exponents {
+        &self.exponents
+    }
+
+    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+        let n = self.starts.len();
+        let mut sum = vec![0.0; self.exponents.len()];
+        for (component, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+            let squares: Vec<Vec<f64>> = (0..n)
+                .map(|j| chebyshev::square(&hermite::chebyshev(self.cubic(component, j, bin))))
+                .collect();
+            for (sum, alpha) in sum.iter_mut().zip(self.exponents.iter()) {
+                *sum += alpha.iter().zip(&squares).fold(*weight, |product, (a, s)| product * s[usize::from(*a)]);
+            }
+        }
+        sum
+    }
+}
