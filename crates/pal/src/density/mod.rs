@@ -1,6 +1,7 @@
 //! Densities on a constraint: families of non-negative piecewise polynomials with compiled normalisers.
 
 pub(crate) mod chebyshev;
+mod compiled;
 mod domain;
 mod error;
 mod family;
@@ -15,6 +16,7 @@ pub(crate) mod weights;
 
 use serde::{Deserialize, Serialize};
 
+pub use compiled::Compiled;
 pub use domain::Domain;
 pub use error::DensityError;
 pub use family::{Expansion, Family, Form};

@@ -1,1 +1,5 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
+
+mod distribution;
+
+pub use distribution::Distribution;

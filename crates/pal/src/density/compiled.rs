@@ -1,0 +1,371 @@
+//! A compiled family with batched evaluation: log-densities, normalisers and their vector-Jacobian products.
+//!
+//! Parameter vectors and points come row by row in flat slices. One parameter vector serves all points, or there is one for each.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::domain::Domain;
+use super::error::DensityError;
+use super::family::{Expansion, Family, Form};
+use super::rules::Rules;
+use super::weights::log_sum_exp;
+use super::{Settings, SplineMixture, SumOfSquares};
+use crate::query::Distribution;
+use crate::region::Region;
+
+/// A family of densities compiled on a constraint: immutable, cheap to clone, shared between threads.
+///
+/// ```
+/// use pal::density::{Compiled, Knots, Settings, SplineSettings};
+/// use pal::{formula::reals, region::Region};
+/// let [x, y] = reals(["x", "y"]);
+/// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
+/// let family = Compiled::new(&triangle, &Settings::Spline(SplineSettings { knots: Knots::Uniform(4), mixtures: 2 }))?;
+/// let params = family.random_params(1, 7);
+/// let log_prob = family.log_prob(&params, &[0.25, 0.25, 0.75, 0.75])?;
+/// assert!(log_prob[0].is_finite() && log_prob[1] == f64::NEG_INFINITY);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    family: Arc<dyn Family>,
+}
+
+/// One parameter vector on its way to a density.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub expansion: Expansion,
+    /// With scales, relative to the volume of the box.
+    pub log_integrals: Vec<f64>,
+    /// `l_c` plus the scale of each component: what its scaled values are multiplied by.
+    pub log_weights: Vec<f64>,
+}
+
+impl Row {
+    pub fn weights(&self) -> Vec<f64> {
+        self.log_weights.iter().map(|w| w.exp()).collect()
+    }
+}
+
+/// Integrals this much smaller than the terms they are the sum of are computed again, by cubature of the square itself.
+const CANCELLATION: f64 = 1e-4;
+/// A component with less is taken to have no mass.
+const NO_MASS: f64 = 1e-280;
+/// Points per parallel task.
+const BLOCK: usize = 2048;
+
+impl Compiled {
+    /// Compiles a family on a region.
+    pub fn new(region: &Region, settings: &Settings) -> Result<Compiled, DensityError> {
+        Ok(match settings {
+            Settings::Spline(settings) => SplineMixture::compile(region, settings)?.into(),
+            Settings::Sos(settings) => SumOfSquares::compile(region, settings)?.into(),
+        })
+    }
+
+    /// The family.
+    pub fn family(&self) -> &dyn Family {
+        &*self.family
+    }
+
+    /// The constraint and its pieces.
+    pub fn domain(&self) -> &Arc<Domain> {
+        self.family.domain()
+    }
+
+    /// The number of variables.
+    pub fn dimension(&self) -> usize {
+        self.domain().dimension()
+    }
+
+    /// Parameters per density.
+    pub fn num_params(&self) -> usize {
+        self.family.num_params()
+    }
+
+    /// Components of the mixture.
+    pub fn num_components(&self) -> usize {
+        self.family.num_components()
+    }
+
+    /// Parameter vectors with independent standard normal entries.
+    pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
+        let normal = |stream: &mut crate::random::Stream| {
+            let (u, v) = (stream.unit(), stream.unit());
+            (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+        };
+        let row = |row: usize| {
+            let mut stream = crate::random::Stream::new(seed, row as u64);
+            (0..self.num_params()).map(|_| normal(&mut stream)).collect::<Vec<f64>>()
+        };
+        (0..rows).flat_map(row).collect()
+    }
+
+    /// The logarithms of the integrals of all components over the constraint: `num_components` for each parameter vector. Minus infinity for a
+    /// component that vanishes on the constraint.
+    pub fn log_normaliser(&self, params: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let volume = self.domain().grid().log_volume();
+        let rows = self.rows(params)?;
+        Ok(rows.iter().flat_map(|row| row.log_integrals.iter().map(|i| i + volume)).collect())
+    }
+
+    /// The vector-Jacobian product of [`Compiled::log_normaliser`] with respect to the parameters.
+    pub fn log_normaliser_vjp(&self, params: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let rows = self.rows(params)?;
+        let (per, components) = (self.num_params(), self.num_components());
+        self.check_length("gradients of normalisers", cotangent.len(), components, rows.len())?;
+        let mut gradient = vec![0.0; params.len()];
+        let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
+        parts.zip(cotangent.par_chunks(components)).for_each(|(((gradient, row), params), cotangent)| {
+            let mut coefficients = vec![0.0; row.expansion.coefficients.len()];
+            self.pull_back_integrals(row, cotangent, &mut coefficients);
+            self.family.pull_back(params, &coefficients, gradient);
+        });
+        Ok(gradient)
+    }
+
+    /// The log-density of each point: minus infinity outside the constraint and where the density is 0, never NaN. A coordinate that is
+    /// not finite is outside.
+    pub fn log_prob(&self, params: &[f64], points: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let rows = self.rows(params)?;
+        let count = self.pair(rows.len(), points)?;
+        if rows.len() == 1 && count != 1 {
+            return Ok(self.distribution_of(&rows[0]).log_prob(points));
+        }
+        let dimension = self.dimension();
+        let inside = self.domain().membership().contains_batch(points);
+        let parts = rows.par_iter().zip(points.par_chunks(dimension)).zip(inside);
+        Ok(parts.map(|((row, point), inside)| self.log_prob_of(row, point, inside)).collect())
+    }
+
+    fn log_prob_of(&self, row: &Row, point: &[f64], inside: bool) -> f64 {
+        if !inside { f64::NEG_INFINITY } else { self.distribution_of(row).log_density_inside(point) }
+    }
+
+    /// The vector-Jacobian product of [`Compiled::log_prob`] with respect to the parameters, in the shape of `params`. Points outside the
+    /// constraint and zeros of the density contribute nothing.
+    pub fn log_prob_vjp(&self, params: &[f64], points: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let rows = self.rows(params)?;
+        let count = self.pair(rows.len(), points)?;
+        self.check_length("gradients of log-densities", cotangent.len(), 1, count)?;
+        let (per, dimension) = (self.num_params(), self.dimension());
+        let inside = self.domain().membership().contains_batch(points);
+        let mut gradient = vec![0.0; params.len()];
+        if rows.len() == 1 {
+            let tasks = points.par_chunks(BLOCK * dimension).zip(cotangent.par_chunks(BLOCK)).zip(inside.par_chunks(BLOCK));
+            let parts = tasks.map(|((points, cotangent), inside)| {
+                let mut sums = Cotangents::new(&rows[0]);
+                let each = points.chunks(dimension).zip(cotangent).zip(inside).filter(|(_, inside)| **inside);
+                each.for_each(|((point, g), _)| self.add_point(&rows[0], point, *g, &mut sums));
+                sums
+            });
+            let parts: Vec<Cotangents> = parts.collect();
+            let mut total = Cotangents::new(&rows[0]);
+            parts.iter().for_each(|part| total.add(part));
+            self.finish(&rows[0], params, total, &mut gradient);
+            return Ok(gradient);
+        }
+        let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
+        let given = points.par_chunks(dimension).zip(cotangent.par_iter()).zip(inside);
+        parts.zip(given).for_each(|(((gradient, row), params), ((point, g), inside))| {
+            let mut sums = Cotangents::new(row);
+            if inside {
+                self.add_point(row, point, *g, &mut sums);
+            }
+            self.finish(row, params, sums, gradient);
+        });
+        Ok(gradient)
+    }
+
+    /// One density for each parameter vector, for queries.
+    pub fn distributions(&self, params: &[f64]) -> Result<Vec<Distribution>, DensityError> {
+        let rows = self.rows(params)?;
+        if let Some(zero) = rows.iter().position(|row| row.log_weights.iter().all(|w| *w == f64::NEG_INFINITY)) {
+            return Err(DensityError::Zero(zero));
+        }
+        Ok(rows.iter().map(|row| self.distribution_of(row)).collect())
+    }
+
+    /// The density of one parameter vector.
+    pub fn distribution(&self, params: &[f64]) -> Result<Distribution, DensityError> {
+        let wrong = DensityError::Length { what: "parameters", given: params.len(), wanted: self.num_params() };
+        if params.len() != self.num_params() {
+            return Err(wrong);
+        }
+        self.distributions(params)?.pop().ok_or(wrong)
+    }
+
+    pub(crate) fn distribution_of(&self, row: &Row) -> Distribution {
+        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.weights())
+    }
+
+    /// Checks parameter vectors and computes what all answers need.
+    pub(crate) fn rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
+        let per = self.num_params();
+        if params.is_empty() || !params.len().is_multiple_of(per) {
+            return Err(DensityError::Length { what: "parameters", given: params.len(), wanted: per });
+        }
+        if let Some(at) = params.iter().position(|p| !p.is_finite()) {
+            return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
+        }
+        let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.family.expand(params)).collect();
+        let integrals = self.integrals(self.family.normaliser(), self.domain(), &[], &expansions);
+        let components = self.num_components();
+        let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
+        Ok(parts
+            .map(|((expansion, integrals), params)| {
+                let log = |(i, scale): (&f64, &f64)| if *i < NO_MASS { f64::NEG_INFINITY } else { i.ln() + scale };
+                let log_integrals: Vec<f64> = integrals.iter().zip(&expansion.log_scales).map(log).collect();
+                let weights = self.family.log_weights(params, &log_integrals);
+                let log_weights = weights.iter().zip(&expansion.log_scales).map(|(w, s)| w + s).collect();
+                Row { expansion, log_integrals, log_weights }
+            })
+            .collect())
+    }
+
+    /// Integrals of all components of all expansions, relative to the volume of the box and without scales. Those in which digits cancelled are done
+    /// again by cubature, where every term is positive.
+    pub(crate) fn integrals(
+        &self,
+        form: &dyn Form,
+        domain: &Domain,
+        powers: &[u16],
+        expansions: &[Expansion],
+    ) -> Vec<f64> {
+        let components = self.num_components();
+        let mut integrals = form.integrals(expansions);
+        let largest: f64 = domain.mesh.elements.iter().map(|element| element.volume).sum();
+        integrals.par_chunks_mut(components).zip(expansions).for_each(|(integrals, expansion)| {
+            for (c, integral) in integrals.iter_mut().enumerate() {
+                // Scaled coefficients are at most 1, so most integrals pass at a glance.
+                if *integral < 1e-3 * largest && *integral < CANCELLATION * form.scale(&expansion.coefficients, c) {
+                    *integral = self.by_cubature(domain, powers, expansion, c);
+                }
+            }
+        });
+        integrals
+    }
+
+    fn by_cubature(&self, domain: &Domain, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
+        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
+        let rules = Rules::new(self.dimension(), self.family.degree().times(extra));
+        let pieces = self.family.pieces(expansion);
+        let mut sum = 0.0;
+        for element in &domain.mesh.elements {
+            rules.visit(element, |t, weight| {
+                let weight = weight * domain.mesh.grid.monomial(&element.bin, t, powers);
+                sum += weight * pieces.value(component, &element.bin, t);
+            });
+        }
+        sum
+    }
+
+    /// How many points there are, if they go with so many parameter vectors.
+    fn pair(&self, rows: usize, points: &[f64]) -> Result<usize, DensityError> {
+        let dimension = self.dimension();
+        if !points.len().is_multiple_of(dimension) {
+            return Err(DensityError::Length { what: "points", given: points.len(), wanted: dimension });
+        }
+        let count = points.len() / dimension;
+        if rows != 1 && rows != count {
+            return Err(DensityError::Pairing { params: rows, points: count });
+        }
+        Ok(count)
+    }
+
+    fn check_length(&self, what: &'static str, given: usize, per: usize, rows: usize) -> Result<(), DensityError> {
+        if given == per * rows { Ok(()) } else { Err(DensityError::Length { what, given, wanted: per * rows }) }
+    }
+
+    /// Adds the gradient of `sum_c cotangent_c log I_c` with respect to the coefficients.
+    fn pull_back_integrals(&self, row: &Row, cotangent: &[f64], coefficients: &mut [f64]) {
+        let scales = row.log_integrals.iter().zip(&row.expansion.log_scales);
+        let weights: Vec<f64> = scales
+            .zip(cotangent)
+            .map(|((i, s), g)| if *i == f64::NEG_INFINITY { 0.0 } else { g * (s - i).exp() })
+            .collect();
+        let form = self.family.normaliser();
+        let mut direct = weights.clone();
+        for (c, weight) in direct.iter_mut().enumerate() {
+            let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
+            if *weight != 0.0
+                && integral < 1e-3
+                && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
+            {
+                *weight = 0.0;
+            }
+        }
+        form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
+        if direct != weights {
+            let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
+            let rules = Rules::new(self.dimension(), self.family.degree());
+            for element in &self.domain().mesh.elements {
+                rules.visit(element, |t, weight| {
+                    let weights: Vec<f64> = rest.iter().map(|w| w * weight).collect();
+                    self.family.add_gradient(&row.expansion.coefficients, &element.bin, t, &weights, coefficients);
+                });
+            }
+        }
+    }
+
+    /// Adds the derivative of `g log p(point)` at fixed integrals.
+    fn add_point(&self, row: &Row, point: &[f64], g: f64, sums: &mut Cotangents) {
+        let n = point.len();
+        let (mut bin, mut t) = (vec![0; n], vec![0.0; n]);
+        self.domain().grid().locate(point, &mut bin, &mut t);
+        let pieces = &sums.pieces.get_or_insert_with(|| self.family.pieces(&row.expansion)).clone();
+        let logs: Vec<f64> = row
+            .log_weights
+            .iter()
+            .enumerate()
+            .map(|(c, w)| if *w == f64::NEG_INFINITY { *w } else { w + pieces.log_value(c, &bin, &t) })
+            .collect();
+        let total = log_sum_exp(logs.iter().copied());
+        if total == f64::NEG_INFINITY {
+            return;
+        }
+        // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
+        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
+        let slopes: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
+        self.family.add_gradient(&row.expansion.coefficients, &bin, &t, &slopes, &mut sums.coefficients);
+    }
+
+    fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
+        let mut integrals = vec![0.0; row.log_integrals.len()];
+        self.family.pull_back_weights(params, &row.log_integrals, &sums.weights, gradient, &mut integrals);
+        self.pull_back_integrals(row, &integrals, &mut sums.coefficients);
+        self.family.pull_back(params, &sums.coefficients, gradient);
+    }
+}
+
+/// Gradients collected over points.
+struct Cotangents {
+    /// With respect to `l_c`.
+    weights: Vec<f64>,
+    /// With respect to the coefficients.
+    coefficients: Vec<f64>,
+    pieces: Option<Arc<dyn super::Pieces>>,
+}
+
+impl Cotangents {
+    fn new(row: &Row) -> Cotangents {
+        Cotangents {
+            weights: vec![0.0; row.log_weights.len()],
+            coefficients: vec![0.0; row.expansion.coefficients.len()],
+            pieces: None,
+        }
+    }
+
+    fn add(&mut self, other: &Cotangents) {
+        self.weights.iter_mut().zip(&other.weights).for_each(|(a, b)| *a += b);
+        self.coefficients.iter_mut().zip(&other.coefficients).for_each(|(a, b)| *a += b);
+    }
+}
+
+impl<F: Family + 'static> From<F> for Compiled {
+    fn from(family: F) -> Compiled {
+        Compiled { family: Arc::new(family) }
+    }
+}

@@ -1,0 +1,101 @@
+//! One density on a constraint.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::density::weights::log_sum_exp;
+use crate::density::{Domain, Pieces};
+
+/// The density of one parameter vector, or what conditioning made of it.
+#[derive(Clone)]
+pub struct Distribution {
+    pub(super) domain: Arc<Domain>,
+    pub(super) pieces: Arc<dyn Pieces>,
+    /// `sum_c weights_c q_c` integrates to 1 over the domain, relative to the volume of the box.
+    pub(super) weights: Vec<f64>,
+}
+
+impl fmt::Debug for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = ("components", self.weights.len());
+        f.debug_struct("Distribution").field("domain", &self.domain).field(parts.0, &parts.1).finish()
+    }
+}
+
+/// Points per parallel task.
+const BLOCK: usize = 2048;
+
+impl Distribution {
+    pub(crate) fn new(domain: Arc<Domain>, pieces: Arc<dyn Pieces>, weights: Vec<f64>) -> Distribution {
+        Distribution { domain, pieces, weights }
+    }
+
+    /// The constraint and its pieces.
+    pub fn domain(&self) -> &Arc<Domain> {
+        &self.domain
+    }
+
+    /// The number of variables.
+    pub fn dimension(&self) -> usize {
+        self.domain.dimension()
+    }
+
+    /// The log-density of each point, given row by row: minus infinity outside the constraint and where the density is 0, never NaN.
+    /// A trailing incomplete row is ignored.
+    pub fn log_prob(&self, points: &[f64]) -> Vec<f64> {
+        let n = self.dimension();
+        let inside = self.domain.membership().contains_batch(points);
+        let mut result = vec![f64::NEG_INFINITY; inside.len()];
+        let tasks = result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * n)).zip(inside.par_chunks(BLOCK));
+        tasks.for_each(|((out, points), inside)| {
+            let mut work = Work::new(n, self.weights.len());
+            for ((out, point), inside) in out.iter_mut().zip(points.chunks_exact(n)).zip(inside) {
+                if *inside {
+                    *out = self.log_density_with(point, &mut work);
+                }
+            }
+        });
+        result
+    }
+
+    /// The log-density of a point that is known to be inside.
+    pub(crate) fn log_density_inside(&self, point: &[f64]) -> f64 {
+        self.log_density_with(point, &mut Work::new(point.len(), self.weights.len()))
+    }
+
+    fn log_density_with(&self, point: &[f64], work: &mut Work) -> f64 {
+        let grid = self.domain.grid();
+        grid.locate(point, &mut work.bin, &mut work.t);
+        self.pieces.values(&work.bin, &work.t, &mut work.values);
+        let sum: f64 = self.weights.iter().zip(&work.values).map(|(w, q)| w * q).sum();
+        if sum.is_normal() && sum < f64::INFINITY {
+            return sum.ln() - work.log_volume(grid);
+        }
+        // Products of small numbers may have vanished; sums of their logarithms do not.
+        let logs = self.weights.iter().enumerate().map(|(c, w)| match *w {
+            0.0 => f64::NEG_INFINITY,
+            w => w.ln() + self.pieces.log_value(c, &work.bin, &work.t),
+        });
+        log_sum_exp(logs) - work.log_volume(grid)
+    }
+}
+
+/// Room for one point.
+struct Work {
+    bin: Vec<u32>,
+    t: Vec<f64>,
+    values: Vec<f64>,
+    log_volume: Option<f64>,
+}
+
+impl Work {
+    fn new(dimension: usize, components: usize) -> Work {
+        Work { bin: vec![0; dimension], t: vec![0.0; dimension], values: vec![0.0; components], log_volume: None }
+    }
+
+    fn log_volume(&mut self, grid: &crate::density::Grid) -> f64 {
+        *self.log_volume.get_or_insert_with(|| grid.log_volume())
+    }
+}
