@@ -119,7 +119,7 @@ impl Compiled {
         let mut gradient = vec![0.0; params.len()];
         let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
         parts.zip(cotangent.par_chunks(components)).for_each(|(((gradient, row), params), cotangent)| {
-            let mut coefficients = vec![0.0; row.expansion.coefficients.len()];
+            let mut coefficients = vec![0.0; self.family.gradient_len()];
             self.pull_back_integrals(row, cotangent, &mut coefficients);
             self.family.pull_back(params, &coefficients, gradient);
         });
@@ -156,13 +156,13 @@ impl Compiled {
         if rows.len() == 1 {
             let tasks = points.par_chunks(BLOCK * dimension).zip(cotangent.par_chunks(BLOCK)).zip(inside.par_chunks(BLOCK));
             let parts = tasks.map(|((points, cotangent), inside)| {
-                let mut sums = Cotangents::new(&rows[0]);
+                let mut sums = Cotangents::new(&rows[0], &*self.family);
                 let each = points.chunks(dimension).zip(cotangent).zip(inside).filter(|(_, inside)| **inside);
                 each.for_each(|((point, g), _)| self.add_point(&rows[0], point, *g, &mut sums));
                 sums
             });
             let parts: Vec<Cotangents> = parts.collect();
-            let mut total = Cotangents::new(&rows[0]);
+            let mut total = Cotangents::new(&rows[0], &*self.family);
             parts.iter().for_each(|part| total.add(part));
             self.finish(&rows[0], params, total, &mut gradient);
             return Ok(gradient);
@@ -170,7 +170,7 @@ impl Compiled {
         let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
         let given = points.par_chunks(dimension).zip(cotangent.par_iter()).zip(inside);
         parts.zip(given).for_each(|(((gradient, row), params), ((point, g), inside))| {
-            let mut sums = Cotangents::new(row);
+            let mut sums = Cotangents::new(row, &*self.family);
             if inside {
                 self.add_point(row, point, *g, &mut sums);
             }
@@ -301,10 +301,11 @@ impl Compiled {
         if direct != weights {
             let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
             let rules = Rules::new(self.dimension(), self.family.degree());
+            let pieces = self.family.pieces(&row.expansion);
             for element in &self.domain().mesh.elements {
                 rules.visit(element, |t, weight| {
                     let weights: Vec<f64> = rest.iter().map(|w| w * weight).collect();
-                    self.family.add_gradient(&row.expansion.coefficients, &element.bin, t, &weights, coefficients);
+                    pieces.add_gradient(&element.bin, t, &weights, coefficients);
                 });
             }
         }
@@ -329,7 +330,7 @@ impl Compiled {
         // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
         sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
         let slopes: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
-        self.family.add_gradient(&row.expansion.coefficients, &bin, &t, &slopes, &mut sums.coefficients);
+        pieces.add_gradient(&bin, &t, &slopes, &mut sums.coefficients);
     }
 
     fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
@@ -350,10 +351,10 @@ struct Cotangents {
 }
 
 impl Cotangents {
-    fn new(row: &Row) -> Cotangents {
+    fn new(row: &Row, family: &dyn Family) -> Cotangents {
         Cotangents {
             weights: vec![0.0; row.log_weights.len()],
-            coefficients: vec![0.0; row.expansion.coefficients.len()],
+            coefficients: vec![0.0; family.gradient_len()],
             pieces: None,
         }
     }

@@ -42,11 +42,14 @@ pub trait Family: Send + Sync + Debug {
     /// The degree of the components on a bin.
     fn degree(&self) -> Degree;
 
+    /// Numbers in a gradient with respect to the coefficients; it may hold more than one number for a coefficient.
+    fn gradient_len(&self) -> usize;
+
     /// From parameters to coefficients.
     fn expand(&self, params: &[f64]) -> Expansion;
 
     /// Adds to `gradient` what a gradient with respect to the coefficients means for the parameters.
-    fn pull_back(&self, params: &[f64], coefficients: &[f64], gradient: &mut [f64]);
+    fn pull_back(&self, params: &[f64], from: &[f64], gradient: &mut [f64]);
 
     /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the constraint (with scales).
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64>;
@@ -60,9 +63,6 @@ pub trait Family: Send + Sync + Debug {
         gradient: &mut [f64],
         integrals: &mut [f64],
     );
-
-    /// Adds to `gradient` the derivative of `sum_c weights_c q_c(y)` with respect to the coefficients.
-    fn add_gradient(&self, coefficients: &[f64], bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
 
     /// The components with given coefficients as functions.
     fn pieces(&self, expansion: &Expansion) -> Arc<dyn Pieces>;

@@ -24,6 +24,9 @@ pub trait Pieces: Send + Sync {
         self.value(component, bin, t).ln()
     }
 
+    /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients of the family.
+    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
+
     /// The exponents of [`Pieces::chebyshev`].
     fn exponents(&self) -> &Exponents;
 

@@ -9,10 +9,10 @@ use crate::density::family::{Expansion, Form};
 #[derive(Clone, Debug)]
 pub(super) struct GramForm {
     pub gram: Option<DMatrix<f64>>,
-    /// Coefficients of a component in the basis; others follow them.
+    /// Coefficients of a component.
     pub size: usize,
-    /// All coefficients of a component.
-    pub length: usize,
+    /// Numbers in the gradient of a component; the coefficients come first.
+    pub gradient_len: usize,
 }
 
 /// Components handled by one matrix product.
@@ -21,7 +21,7 @@ const BLOCK: usize = 64;
 impl GramForm {
     /// `G u` for several u, as columns.
     fn images(&self, components: &[&[f64]]) -> DMatrix<f64> {
-        let columns: Vec<f64> = components.iter().flat_map(|u| u[..self.size].iter().copied()).collect();
+        let columns: Vec<f64> = components.iter().flat_map(|u| u.iter().copied()).collect();
         let columns = DMatrixView::from_slice(&columns, self.size, components.len());
         match &self.gram {
             Some(gram) => gram * columns,
@@ -32,7 +32,7 @@ impl GramForm {
 
 impl Form for GramForm {
     fn integrals(&self, expansions: &[Expansion]) -> Vec<f64> {
-        let components: Vec<&[f64]> = expansions.iter().flat_map(|row| row.coefficients.chunks(self.length)).collect();
+        let components: Vec<&[f64]> = expansions.iter().flat_map(|row| row.coefficients.chunks(self.size)).collect();
         let blocks = components.par_chunks(BLOCK).map(|block| {
             let images = self.images(block);
             let integral = |(k, u): (usize, &&[f64])| images.column(k).iter().zip(*u).map(|(g, u)| g * u).sum::<f64>();
@@ -43,15 +43,15 @@ impl Form for GramForm {
     }
 
     fn scale(&self, coefficients: &[f64], component: usize) -> f64 {
-        let u = &coefficients[component * self.length..][..self.size];
+        let u = &coefficients[component * self.size..][..self.size];
         let largest = self.gram.as_ref().map_or(1.0, |gram| gram.trace());
         u.iter().map(|u| u * u).sum::<f64>() * largest
     }
 
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]) {
-        let components: Vec<&[f64]> = coefficients.chunks(self.length).collect();
+        let components: Vec<&[f64]> = coefficients.chunks(self.size).collect();
         let images = self.images(&components);
-        for ((k, target), weight) in gradient.chunks_mut(self.length).enumerate().zip(weights) {
+        for ((k, target), weight) in gradient.chunks_mut(self.gradient_len).enumerate().zip(weights) {
             for (g, image) in target[..self.size].iter_mut().zip(images.column(k).iter()) {
                 *g += 2.0 * weight * image;
             }

@@ -7,21 +7,22 @@
 //! with phi a basis of the polynomials of total degree at most d, or of the span of a seeded random choice among its members. The parameters
 //! of one density are, for each of the K squares, one logit (w is their softmax) and the coefficients u: `K (N + 1)` numbers.
 //!
-//! Raw monomials are hopelessly ill-conditioned beyond degree 7 or so. By default the basis is orthonormal on the constraint itself: starting
-//! from Legendre polynomials on the box, G = L L^T is factored and phi replaced by L^-1 phi; first with G from moments, then once more
-//! with G from the values of phi at cubature nodes, which removes what rounding left ("twice is enough").
+//! Raw monomials are hopelessly ill-conditioned beyond degree 7 or so, and Legendre polynomials on the box are too where the constraint leaves out
+//! its corners. By default the basis is orthonormal on the constraint itself; then G is the identity and a random u is a reasonable density.
+//! See [`basis`] for how it is made and [`local`] for how it is stored.
 
 mod basis;
 mod form;
+mod local;
 mod pieces;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use nalgebra::{DMatrix, DVector};
+use nalgebra::{DMatrix, DVector, DVectorView};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
-use super::domain::Domain;
+use super::domain::{Domain, Ends};
 use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::mesh::{Degree, Mesh};
@@ -29,16 +30,18 @@ use super::pieces::Pieces;
 use super::rules::Rules;
 use super::weights::{log_softmax, log_sum_exp, power_of_two};
 use crate::moments::Exponents;
+use crate::number::Rational;
 use crate::random::Stream;
 use crate::region::Region;
 use form::GramForm;
+use local::{Bins, Measure};
 use pieces::{Layout, SquaredPieces};
 
 /// Which polynomials the coefficients refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
-    /// Orthonormal on the constraint, relative to the volume of the box around it.
+    /// Orthonormal on the constraint, in graded order, relative to the volume of the box around it.
     #[default]
     Orthonormal,
     /// Products of Legendre polynomials, orthonormal on the box around the constraint.
@@ -85,112 +88,146 @@ pub struct Conditioning {
     pub orthonormality: f64,
 }
 
-/// Beyond this loss of digits a Gram matrix is computed from values instead of moments.
-const MOMENTS_CONDITION: f64 = 1e4;
+/// Bins are halved until the squared coefficients of the basis stay below this: 4 digits of 16 may cancel in a value.
+const GROWTH: f64 = 1e8;
+/// Beyond this the basis is made orthonormal once more, from values.
+const STRAIGHT: f64 = 1e3;
+/// Bins per axis are not halved beyond this.
+const MAX_BINS: usize = 16;
+/// The largest number of coefficients of a basis on all bins.
+const MAX_COEFFICIENTS: usize = 12_000_000;
 /// The largest number of members of a basis.
 const MAX_BASIS: usize = 5_000;
+
+/// The basis: constant numbers of a compiled family.
+#[derive(Debug)]
+pub(super) struct Tensors {
+    exponents: Exponents,
+    /// Exponents of the squares.
+    double: Exponents,
+    layout: Layout,
+    bins: Bins,
+    /// Per bin, coefficients in Chebyshev products, one member of the basis per column.
+    functions: Vec<DMatrix<f64>>,
+}
+
+impl Tensors {
+    /// Members of the basis.
+    fn size(&self) -> usize {
+        self.functions.first().map_or(0, |f| f.ncols())
+    }
+
+    /// Per component: coefficients in the basis, then in Chebyshev products on each bin.
+    fn gradient_len(&self) -> usize {
+        self.size() + self.bins.len() * self.exponents.len()
+    }
+}
 
 /// A compiled family of sums of squares.
 #[derive(Clone, Debug)]
 pub struct SumOfSquares {
     settings: SosSettings,
     domain: Arc<Domain>,
-    exponents: Arc<Exponents>,
-    double: Arc<Exponents>,
-    layout: Arc<Layout>,
-    /// Members of the basis in Chebyshev products.
-    rows: DMatrix<f64>,
-    /// Squared size of the rows: how many digits cancel in them.
-    growth: f64,
+    tensors: Arc<Tensors>,
     form: GramForm,
 }
 
 impl SumOfSquares {
     /// Cuts the region into pieces and makes the basis.
     pub fn compile(region: &Region, settings: &SosSettings) -> Result<SumOfSquares, DensityError> {
-        let (domain, exponents) = SumOfSquares::prepare(region, settings)?;
+        let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let chosen = choose(&exponents, settings.subset);
-        let rules = Rules::new(domain.dimension(), degree(settings));
-        let mesh = &domain.mesh;
-        let by_moments = |rows: &DMatrix<f64>| {
-            basis::gram_from_moments(mesh, &exponents, rows, &rules, &[])
-                .unwrap_or_else(|| basis::gram_from_values(mesh, &exponents, rows, &rules, &[]))
-        };
-        let by_values = |rows: &DMatrix<f64>| basis::gram_from_values(mesh, &exponents, rows, &rules, &[]);
-        let (rows, gram) = match settings.basis {
-            Basis::Orthonormal => {
-                let mut rows = basis::legendre(&exponents, &chosen);
-                let gram = by_moments(&rows);
-                basis::whiten(&mut rows, gram);
-                for _ in 0..3 {
-                    if growth(&rows) < 100.0 {
-                        break;
-                    }
-                    let gram = by_values(&rows);
-                    let off = basis::deviation(&gram);
-                    let sound = basis::whiten(&mut rows, gram);
-                    if sound && off < 1e-6 {
-                        break;
-                    }
+        let rules = Rules::new(region.dimension(), degree(settings));
+        let mut count = 1;
+        loop {
+            let domain = SumOfSquares::domain_with(region, &ends, count)?;
+            let bins = Bins::new(&domain.mesh);
+            let measure = Measure { mesh: &domain.mesh, bins: &bins, rules: &rules, powers: &[] };
+            let finer = 2 * count;
+            let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
+            let retry = settings.basis == Basis::Orthonormal && finer <= MAX_BINS && room;
+            let made = match settings.basis {
+                Basis::Orthonormal => {
+                    let pairs = measure.pairs(&exponents, &double);
+                    let limit = if retry { GROWTH } else { f64::INFINITY };
+                    basis::orthonormal(&exponents, domain.grid(), &bins, &pairs, limit)
                 }
-                (rows, None)
-            }
-            Basis::Legendre => {
-                let rows = basis::legendre(&exponents, &chosen);
-                let gram = by_moments(&rows);
-                (rows, Some(gram))
-            }
-            Basis::Monomial => {
-                let mut rows = basis::monomials(&exponents, &chosen, domain.grid());
-                for _ in 0..2 {
-                    let gram = by_values(&rows);
-                    for (i, mut row) in rows.row_iter_mut().enumerate() {
-                        row /= gram[(i, i)].sqrt();
+                Basis::Legendre => Some(basis::legendre(&exponents, domain.grid(), &bins)),
+                Basis::Monomial => Some(basis::monomials(&exponents, domain.grid(), &bins)),
+            };
+            let functions = match made {
+                Some(mut functions) => {
+                    if settings.basis == Basis::Orthonormal && basis::growth(&functions) > STRAIGHT {
+                        // Values of the functions lose half as many digits as products of their coefficients.
+                        let gram = measure.gram_of_values(&functions, &exponents);
+                        basis::straighten(&mut functions, &gram).ok_or_else(|| too_high(settings))?;
                     }
+                    functions
                 }
-                let gram = by_values(&rows);
-                (rows, Some(gram))
+                None if retry => {
+                    count = finer;
+                    continue;
+                }
+                None => return Err(too_high(settings)),
+            };
+            if std::env::var("EXPLORE").is_ok() { eprintln!("bins {count} slots {} growth {:e}", bins.len(), basis::growth(&functions)); }
+            let mut functions: Vec<DMatrix<f64>> = functions.iter().map(|f| f.select_columns(&chosen)).collect();
+            let gram = match settings.basis {
+                Basis::Orthonormal => None,
+                Basis::Legendre => Some(measure.gram(&functions, &exponents, &double)),
+                Basis::Monomial => Some(normalise(&mut functions, &measure, &exponents)),
+            };
+            let all = functions.iter().chain(&gram).flat_map(|matrix| matrix.iter());
+            if all.into_iter().any(|x| !x.is_finite()) {
+                return Err(too_high(settings));
             }
-        };
-        if rows.iter().chain(gram.iter().flat_map(|gram| gram.iter())).any(|x| !x.is_finite()) {
-            let message = format!("degree {} is too high for this region in doubles; lower it", settings.degree);
-            return Err(DensityError::Settings(message));
+            return Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions, gram));
         }
-        SumOfSquares::assemble(settings, domain, exponents, rows, gram)
     }
 
     /// With the basis from a file.
     pub(super) fn restore(
         region: &Region,
         settings: &SosSettings,
-        rows: (&[usize], Vec<f64>),
+        (shape, basis): (&[usize], Vec<f64>),
         gram: Option<Vec<f64>>,
     ) -> Result<SumOfSquares, DensityError> {
-        let (domain, exponents) = SumOfSquares::prepare(region, settings)?;
+        let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let size = choose(&exponents, settings.subset).len();
-        let fits = rows.0 == [size, exponents.len()]
-            && gram.is_some() == (settings.basis != Basis::Orthonormal)
-            && gram.as_ref().is_none_or(|gram| gram.len() == size * size);
-        if !fits {
-            let message = format!(
-                "the basis has shape {:?}, but constraint and settings ask for [{size}, {}]", rows.0, exponents.len()
-            );
-            return Err(DensityError::Settings(message));
+        let wrong = || {
+            let message = format!("the basis in the file has shape {shape:?}, which does not go with constraint and settings");
+            DensityError::Settings(message)
+        };
+        let [count, slots, columns, rows] = shape else { return Err(wrong()) };
+        if [*columns, *rows] != [size, exponents.len()] || *count == 0 || *count > MAX_BINS {
+            return Err(wrong());
         }
-        let rows = DMatrix::from_row_slice(size, exponents.len(), &rows.1);
+        let domain = SumOfSquares::domain_with(region, &ends, *count)?;
+        let bins = Bins::new(&domain.mesh);
+        let fits = bins.len() == *slots
+            && gram.is_some() == (settings.basis != Basis::Orthonormal)
+            && gram.as_ref().is_none_or(|gram| gram.len() == size * size)
+            && basis.len() == slots * columns * rows;
+        if !fits {
+            return Err(wrong());
+        }
+        let functions = basis.chunks(rows * columns).map(|part| DMatrix::from_column_slice(*rows, *columns, part));
         let gram = gram.map(|gram| DMatrix::from_row_slice(size, size, &gram));
-        SumOfSquares::assemble(settings, domain, exponents, rows, gram)
+        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions.collect(), gram))
     }
 
-    fn prepare(region: &Region, settings: &SosSettings) -> Result<(Arc<Domain>, Exponents), DensityError> {
+    fn prepare(region: &Region, settings: &SosSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
         let fail = |message: String| Err(DensityError::Settings(message));
         if settings.components == 0 || settings.components > 100_000 {
             return fail(format!("{} components; give between 1 and 100000", settings.components));
         }
         let n = region.dimension();
         let ends = Domain::ends(region)?;
-        let exponents = match Exponents::total_degree(n, settings.degree) {
-            Ok(exponents) if exponents.len() <= MAX_BASIS && Rules::feasible(n, degree(settings)) => exponents,
+        let sets = (Exponents::total_degree(n, settings.degree), Exponents::total_degree(n, settings.degree.saturating_mul(2)));
+        let (exponents, double) = match sets {
+            (Ok(exponents), Ok(double)) if exponents.len() <= MAX_BASIS && Rules::feasible(n, degree(settings)) => {
+                (exponents, double)
+            }
             _ => {
                 return fail(format!(
                     "degree {} in {n} variables has too many monomials or needs too many cubature nodes; lower the degree",
@@ -203,56 +240,57 @@ impl SumOfSquares {
         {
             return fail(format!("{} terms of {}; give between 1 and all of them", subset.terms, exponents.len()));
         }
-        let edges = ends.into_iter().map(|(low, high)| vec![low, high]).collect();
-        let grid = Domain::make_grid(region.constraint(), edges)?;
-        Ok((Arc::new(Domain::new(region, &grid)?), exponents))
+        Ok((exponents, double, ends))
+    }
+
+    /// The box cut into so many bins along every axis.
+    fn domain_with(region: &Region, ends: &Ends, count: usize) -> Result<Arc<Domain>, DensityError> {
+        let edges = ends.iter().map(|(low, high)| {
+            let step = (high - low) / Rational::from(count);
+            (0..=count).map(|k| if k == count { high.clone() } else { low + &step * Rational::from(k) }).collect()
+        });
+        let grid = Domain::make_grid(region.constraint(), edges.collect())?;
+        Ok(Arc::new(Domain::new(region, &grid)?))
     }
 
     fn assemble(
         settings: &SosSettings,
         domain: Arc<Domain>,
-        exponents: Exponents,
-        rows: DMatrix<f64>,
+        (exponents, double): (Exponents, Exponents),
+        bins: Bins,
+        functions: Vec<DMatrix<f64>>,
         gram: Option<DMatrix<f64>>,
-    ) -> Result<SumOfSquares, DensityError> {
-        let double = Exponents::total_degree(exponents.dimension(), 2 * settings.degree)
-            .map_err(|error| DensityError::Settings(error.to_string()))?;
-        let form = GramForm { gram, size: rows.nrows(), length: rows.nrows() + exponents.len() };
-        Ok(SumOfSquares {
-            settings: *settings,
-            domain,
-            layout: Arc::new(Layout::new(&exponents)),
-            exponents: Arc::new(exponents),
-            double: Arc::new(double),
-            growth: growth(&rows),
-            rows,
-            form,
-        })
+    ) -> SumOfSquares {
+        let layout = Layout::new(&exponents);
+        let tensors = Tensors { exponents, double, layout, bins, functions };
+        let form = GramForm { gram, size: tensors.size(), gradient_len: tensors.gradient_len() };
+        SumOfSquares { settings: *settings, domain, tensors: Arc::new(tensors), form }
     }
 
     /// Members of the basis.
     pub fn basis_len(&self) -> usize {
-        self.rows.nrows()
+        self.tensors.size()
     }
 
     /// Condition numbers and the error of orthonormality, computed anew.
     pub fn conditioning(&self) -> Conditioning {
         let rules = Rules::new(self.domain.dimension(), degree(&self.settings));
-        let gram = |rows: &DMatrix<f64>| basis::gram_from_values(&self.domain.mesh, &self.exponents, rows, &rules, &[]);
-        let here = gram(&self.rows);
+        let Tensors { exponents, bins, functions, .. } = &*self.tensors;
+        let measure = Measure { mesh: &self.domain.mesh, bins, rules: &rules, powers: &[] };
+        let here = measure.gram_of_values(functions, exponents);
         let start = match self.settings.basis {
             Basis::Monomial => here.clone(),
-            _ => gram(&basis::legendre(&self.exponents, &choose(&self.exponents, self.settings.subset))),
+            _ => measure.gram_of_values(&basis::legendre(exponents, self.domain.grid(), bins), exponents),
         };
         Conditioning {
-            start: basis::condition(start),
-            orthonormality: basis::deviation(&here),
-            basis: basis::condition(here),
+            start: local::condition(start),
+            orthonormality: local::deviation(&here),
+            basis: local::condition(here),
         }
     }
 
     fn params_per_component(&self) -> usize {
-        self.rows.nrows() + 1
+        self.tensors.size() + 1
     }
 
     fn logits(&self, params: &[f64]) -> Vec<f64> {
@@ -282,9 +320,19 @@ fn degree(settings: &SosSettings) -> Degree {
     Degree { total: twice, axis: twice }
 }
 
-/// The largest squared length of a row: what rounding errors of moments are multiplied by.
-fn growth(rows: &DMatrix<f64>) -> f64 {
-    rows.row_iter().map(|row| row.norm_squared()).fold(0.0, f64::max)
+fn too_high(settings: &SosSettings) -> DensityError {
+    DensityError::Settings(format!("degree {} is too high for this region in doubles; lower it", settings.degree))
+}
+
+/// Scales functions to unit length and returns their Gram matrix.
+fn normalise(functions: &mut [DMatrix<f64>], measure: &Measure, exponents: &Exponents) -> DMatrix<f64> {
+    for _ in 0..2 {
+        let gram = measure.gram_of_values(functions, exponents);
+        for functions in functions.iter_mut() {
+            functions.column_iter_mut().enumerate().for_each(|(i, mut column)| column /= gram[(i, i)].sqrt());
+        }
+    }
+    measure.gram_of_values(functions, exponents)
 }
 
 /// Positions of the chosen exponents, in order; the constant first.
@@ -321,31 +369,35 @@ impl Family for SumOfSquares {
         degree(&self.settings)
     }
 
-    /// Per component the coefficients in the basis, then those in Chebyshev products.
+    fn gradient_len(&self) -> usize {
+        self.settings.components * self.tensors.gradient_len()
+    }
+
     fn expand(&self, params: &[f64]) -> Expansion {
         let mut expansion = Expansion::default();
         for params in params.chunks(self.params_per_component()) {
             let scale = self.scale(params);
-            let u = DVector::from_iterator(
-                self.rows.nrows(),
-                params[1..].iter().map(|z| self.reparametrised(*z).0 / scale),
-            );
-            expansion.coefficients.extend(u.iter());
-            expansion.coefficients.extend(self.rows.tr_mul(&u).iter());
+            expansion.coefficients.extend(params[1..].iter().map(|z| self.reparametrised(*z).0 / scale));
             expansion.log_scales.push(2.0 * scale.ln());
         }
         expansion
     }
 
-    fn pull_back(&self, params: &[f64], coefficients: &[f64], gradient: &mut [f64]) {
-        let per = self.params_per_component();
-        let parts = params.chunks(per).zip(coefficients.chunks(self.form.length)).zip(gradient.chunks_mut(per));
+    fn pull_back(&self, params: &[f64], from: &[f64], gradient: &mut [f64]) {
+        let (per, size) = (self.params_per_component(), self.tensors.size());
+        let length = self.tensors.exponents.len();
+        let parts = params.chunks(per).zip(from.chunks(self.tensors.gradient_len())).zip(gradient.chunks_mut(per));
         for ((params, from), to) in parts {
             let scale = self.scale(params);
-            let (in_basis, in_products) = from.split_at(self.rows.nrows());
-            let through = &self.rows * DVector::from_column_slice(in_products);
-            for (((to, z), a), b) in to[1..].iter_mut().zip(&params[1..]).zip(in_basis).zip(through.iter()) {
-                *to += (a + b) * self.reparametrised(*z).1 / scale;
+            let (in_basis, on_bins) = from.split_at(size);
+            let mut sum = DVector::from_column_slice(in_basis);
+            for (functions, part) in self.tensors.functions.iter().zip(on_bins.chunks(length)) {
+                if part.iter().any(|g| *g != 0.0) {
+                    sum += functions.tr_mul(&DVectorView::from_slice(part, length));
+                }
+            }
+            for ((to, z), g) in to[1..].iter_mut().zip(&params[1..]).zip(sum.iter()) {
+                *to += g * self.reparametrised(*z).1 / scale;
             }
         }
     }
@@ -381,29 +433,12 @@ impl Family for SumOfSquares {
         }
     }
 
-    fn add_gradient(&self, coefficients: &[f64], _bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
-        let mut tables = basis::Tables::new(&self.exponents);
-        tables.fill(t);
-        let products: Vec<f64> = self.exponents.iter().map(|alpha| tables.product(alpha)).collect();
-        let size = self.rows.nrows();
-        let parts = coefficients.chunks(self.form.length).zip(gradient.chunks_mut(self.form.length)).zip(weights);
-        for ((coefficients, gradient), weight) in parts.filter(|(_, weight)| **weight != 0.0) {
-            let value: f64 = coefficients[size..].iter().zip(&products).map(|(c, p)| c * p).sum();
-            let slope = 2.0 * weight * value;
-            gradient[size..].iter_mut().zip(&products).for_each(|(g, p)| *g += slope * p);
-        }
-    }
-
     fn pieces(&self, expansion: &Expansion) -> Arc<dyn Pieces> {
-        let size = self.rows.nrows();
-        let parts = expansion.coefficients.chunks(self.form.length).map(|part| &part[size..]);
         Arc::new(SquaredPieces {
-            layout: self.layout.clone(),
-            arranged: parts.clone().flat_map(|part| self.layout.arrange(part)).collect(),
-            plain: parts.flatten().copied().collect(),
+            tensors: self.tensors.clone(),
+            coefficients: expansion.coefficients.clone(),
             components: self.settings.components,
-            exponents: self.exponents.clone(),
-            double: self.double.clone(),
+            local: vec![OnceLock::new(); self.tensors.bins.len()],
         })
     }
 
@@ -418,13 +453,9 @@ impl Family for SumOfSquares {
             return Err(DensityError::Settings(format!("powers {powers:?} need too many cubature nodes")));
         }
         let rules = Rules::new(mesh.dimension(), wanted);
-        let from_moments = if self.growth < MOMENTS_CONDITION {
-            basis::gram_from_moments(mesh, &self.exponents, &self.rows, &rules, powers)
-        } else {
-            None
-        };
-        let gram = from_moments
-            .unwrap_or_else(|| basis::gram_from_values(mesh, &self.exponents, &self.rows, &rules, powers));
+        let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
+        let measure = Measure { mesh, bins, rules: &rules, powers };
+        let gram = measure.gram(functions, exponents, double);
         Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
     }
 
@@ -433,12 +464,12 @@ impl Family for SumOfSquares {
     }
 
     fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)> {
-        let by_rows = |matrix: &DMatrix<f64>| (vec![matrix.nrows(), matrix.ncols()], matrix.transpose().as_slice().to_vec());
-        let (shape, values) = by_rows(&self.rows);
-        let mut tensors = vec![("basis", shape, values)];
+        let Tensors { exponents, bins, functions, .. } = &*self.tensors;
+        let count = self.domain.grid().axes()[0].bins();
+        let shape = vec![count, bins.len(), self.tensors.size(), exponents.len()];
+        let mut tensors = vec![("basis", shape, functions.iter().flat_map(|f| f.iter().copied()).collect())];
         if let Some(gram) = &self.form.gram {
-            let (shape, values) = by_rows(gram);
-            tensors.push(("gram", shape, values));
+            tensors.push(("gram", vec![gram.nrows(), gram.ncols()], gram.transpose().as_slice().to_vec()));
         }
         tensors
     }

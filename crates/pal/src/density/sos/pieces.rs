@@ -1,7 +1,11 @@
 //! The components of one sum of squares as functions.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use nalgebra::DVectorView;
+
+use super::Tensors;
+use super::local::Tables;
 use crate::density::chebyshev;
 use crate::density::mesh::Degree;
 use crate::density::pieces::Pieces;
@@ -10,9 +14,9 @@ use crate::moments::Exponents;
 /// Exponents grouped by all but the last variable: along the last one a polynomial is a short sum of products.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    pub dimension: usize,
+    dimension: usize,
     /// One more than the degree.
-    pub top: usize,
+    top: usize,
     /// Per group: where it starts; one more entry than groups.
     starts: Vec<usize>,
     /// Per group the exponents of all variables but the last.
@@ -39,11 +43,6 @@ impl Layout {
         layout
     }
 
-    /// Coefficients in the order of this layout.
-    pub fn arrange(&self, coefficients: &[f64]) -> Vec<f64> {
-        self.order.iter().map(|at| coefficients[*at]).collect()
-    }
-
     fn tables(&self, t: &[f64], tables: &mut [f64]) {
         for (row, t) in tables.chunks_mut(self.top).zip(t) {
             chebyshev::values(2.0 * t - 1.0, row);
@@ -64,25 +63,41 @@ impl Layout {
     }
 }
 
-/// Polynomials given by Chebyshev coefficients, squared.
+/// Polynomials given by coefficients in the basis, squared.
 pub(super) struct SquaredPieces {
-    pub layout: Arc<Layout>,
-    /// In the order of the layout, component by component.
-    pub arranged: Vec<f64>,
-    /// In the order of the exponents.
-    pub plain: Vec<f64>,
+    pub tensors: Arc<Tensors>,
+    /// Coefficients in the basis, component by component.
+    pub coefficients: Vec<f64>,
     pub components: usize,
-    pub exponents: Arc<Exponents>,
-    /// Exponents of the squares.
-    pub double: Arc<Exponents>,
+    /// Per slot the coefficients in Chebyshev products in the order of the layout, component by component; made when first needed.
+    pub local: Vec<OnceLock<Vec<f64>>>,
 }
 
 /// Tables that fit on the stack: a point is evaluated without allocation.
 const SMALL: usize = 256;
 
 impl SquaredPieces {
+    /// Chebyshev coefficients of a component on a bin, in the order of the exponents.
+    fn plain(&self, slot: usize, component: usize) -> Vec<f64> {
+        let size = self.tensors.size();
+        let u = &self.coefficients[component * size..(component + 1) * size];
+        let product = &self.tensors.functions[slot] * DVectorView::from_slice(u, size);
+        product.as_slice().to_vec()
+    }
+
+    fn arranged(&self, slot: usize) -> &[f64] {
+        self.local[slot].get_or_init(|| {
+            let arrange = |component: usize| {
+                let plain = self.plain(slot, component);
+                self.tensors.layout.order.iter().map(|at| plain[*at]).collect::<Vec<f64>>()
+            };
+            (0..self.components).flat_map(arrange).collect()
+        })
+    }
+
     fn with_tables<R>(&self, t: &[f64], visit: impl FnOnce(&[f64]) -> R) -> R {
-        let size = self.layout.top * self.layout.dimension;
+        let layout = &self.tensors.layout;
+        let size = layout.top * layout.dimension;
         let (mut small, mut large) = ([0.0; SMALL], Vec::new());
         let tables = if size <= SMALL {
             &mut small[..size]
@@ -90,13 +105,15 @@ impl SquaredPieces {
             large.resize(size, 0.0);
             &mut large[..]
         };
-        self.layout.tables(t, tables);
+        layout.tables(t, tables);
         visit(tables)
     }
 
-    fn component(&self, c: usize) -> &[f64] {
-        let length = self.exponents.len();
-        &self.arranged[c * length..(c + 1) * length]
+    /// The polynomial of a component; 0 in a bin that holds no part of the constraint.
+    fn root(&self, component: usize, bin: &[u32], tables: &[f64]) -> f64 {
+        let Some(slot) = self.tensors.bins.slot(bin) else { return 0.0 };
+        let length = self.tensors.exponents.len();
+        self.tensors.layout.value(&self.arranged(slot)[component * length..(component + 1) * length], tables)
     }
 }
 
@@ -106,40 +123,58 @@ impl Pieces for SquaredPieces {
     }
 
     fn degree(&self) -> Degree {
-        Degree { total: 2 * self.exponents.degree(), axis: 2 * self.exponents.degree() }
+        let twice = 2 * self.tensors.exponents.degree();
+        Degree { total: twice, axis: twice }
     }
 
-    fn values(&self, _bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
         self.with_tables(t, |tables| {
             for (c, out) in out.iter_mut().enumerate() {
-                *out = self.layout.value(self.component(c), tables).powi(2);
+                *out = self.root(c, bin, tables).powi(2);
             }
         });
     }
 
-    fn value(&self, component: usize, _bin: &[u32], t: &[f64]) -> f64 {
-        self.with_tables(t, |tables| self.layout.value(self.component(component), tables).powi(2))
+    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        self.with_tables(t, |tables| self.root(component, bin, tables).powi(2))
     }
 
-    fn log_value(&self, component: usize, _bin: &[u32], t: &[f64]) -> f64 {
-        self.with_tables(t, |tables| 2.0 * self.layout.value(self.component(component), tables).abs().ln())
+    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        self.with_tables(t, |tables| 2.0 * self.root(component, bin, tables).abs().ln())
+    }
+
+    /// The gradient is collected per bin in Chebyshev products and brought back to the basis at the end.
+    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
+        let Some(slot) = self.tensors.bins.slot(bin) else { return };
+        let tensors = &self.tensors;
+        let mut tables = Tables::new(&tensors.exponents);
+        tables.fill(t);
+        let (size, length) = (tensors.size(), tensors.exponents.len());
+        let per = tensors.gradient_len();
+        for (c, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+            let root = self.with_tables(t, |tables| self.root(c, bin, tables));
+            let slope = 2.0 * weight * root;
+            let target = &mut gradient[c * per + size + slot * length..][..length];
+            target.iter_mut().zip(tensors.exponents.iter()).for_each(|(g, a)| *g += slope * tables.product(a));
+        }
     }
 
     fn exponents(&self) -> &Exponents {
-        &self.double
+        &self.tensors.double
     }
 
-    fn chebyshev(&self, _bin: &[u32], weights: &[f64]) -> Vec<f64> {
-        let n = self.layout.dimension;
-        let length = self.exponents.len();
-        let positions = self.double.positions();
-        let mut sums = vec![0.0; self.double.len()];
+    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+        let Tensors { exponents, double, layout, .. } = &*self.tensors;
+        let mut sums = vec![0.0; double.len()];
+        let Some(slot) = self.tensors.bins.slot(bin) else { return sums };
+        let plain: Vec<Vec<f64>> = (0..self.components).map(|c| self.plain(slot, c)).collect();
+        let n = layout.dimension;
+        let positions = double.positions();
         let mut sum = vec![0u16; n];
         let split = 1.0 / (1usize << n) as f64;
-        for (i, a) in self.exponents.iter().enumerate() {
-            for (k, b) in self.exponents.iter().enumerate().take(i + 1) {
-                let pairs = weights.iter().enumerate();
-                let product: f64 = pairs.map(|(c, w)| w * self.plain[c * length + i] * self.plain[c * length + k]).sum();
+        for (i, a) in exponents.iter().enumerate() {
+            for (k, b) in exponents.iter().enumerate().take(i + 1) {
+                let product: f64 = weights.iter().zip(&plain).map(|(w, c)| w * c[i] * c[k]).sum();
                 let product = product * split * if i == k { 1.0 } else { 2.0 };
                 for signs in 0..1usize << n {
                     for j in 0..n {

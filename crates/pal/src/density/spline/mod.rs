@@ -220,6 +220,10 @@ impl Family for SplineMixture {
         Degree { total: 6 * self.domain.dimension(), axis: 6 }
     }
 
+    fn gradient_len(&self) -> usize {
+        self.length() * self.settings.mixtures
+    }
+
     fn expand(&self, params: &[f64]) -> Expansion {
         let length = self.length();
         let mut expansion = Expansion { coefficients: vec![0.0; length * self.settings.mixtures], log_scales: Vec::new() };
@@ -276,30 +280,6 @@ impl Family for SplineMixture {
             gradient[m * self.params_per_component()] += g - total * softmax[m];
             if log_integrals[m] > f64::NEG_INFINITY {
                 integrals[m] -= g;
-            }
-        }
-    }
-
-    fn add_gradient(&self, coefficients: &[f64], bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
-        let n = t.len();
-        let length = self.length();
-        let bases: Vec<[f64; CUBIC]> = t.iter().map(|t| hermite::basis(*t)).collect();
-        for (m, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            let mut start = m * length;
-            let mut places = [0; MAX_SPLINE_DIMENSION];
-            let mut values = [0.0; MAX_SPLINE_DIMENSION];
-            for j in 0..n {
-                places[j] = start + bin[j] as usize * CUBIC;
-                let cubic = &coefficients[places[j]..places[j] + CUBIC];
-                values[j] = cubic.iter().zip(&bases[j]).map(|(b, p)| b * p).sum();
-                start += CUBIC * self.stretch[j].len();
-            }
-            let root: f64 = values[..n].iter().product();
-            for j in 0..n {
-                let others: f64 = (0..n).filter(|k| *k != j).map(|k| values[k]).product();
-                let slope = 2.0 * weight * root * others;
-                let target = &mut gradient[places[j]..places[j] + CUBIC];
-                target.iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += slope * p);
             }
         }
     }

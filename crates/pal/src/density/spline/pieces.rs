@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::MAX_SPLINE_DIMENSION;
 use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::mesh::Degree;
@@ -55,6 +56,25 @@ impl Pieces for SplinePieces {
     fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
         let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
         factors.map(|value| 2.0 * value.abs().ln()).sum()
+    }
+
+    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
+        let n = t.len();
+        let mut bases = [[0.0; CUBIC]; MAX_SPLINE_DIMENSION];
+        bases.iter_mut().zip(t).for_each(|(basis, t)| *basis = hermite::basis(*t));
+        for (m, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+            let mut values = [1.0; MAX_SPLINE_DIMENSION];
+            for j in 0..n {
+                values[j] = hermite::value(self.cubic(m, j, bin), t[j]);
+            }
+            let root: f64 = values.iter().product();
+            for j in 0..n {
+                let others: f64 = (0..n).filter(|k| *k != j).map(|k| values[k]).product();
+                let slope = 2.0 * weight * root * others;
+                let at = m * self.length + self.starts[j] + bin[j] as usize * CUBIC;
+                gradient[at..at + CUBIC].iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += slope * p);
+            }
+        }
     }
 
     fn exponents(&self) -> &Exponents {
