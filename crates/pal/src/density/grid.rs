@@ -70,6 +70,12 @@ impl Axis {
         self.starts[bin] + t * (self.widths[bin] / self.length)
     }
 
+    /// The position so far along the axis, rounded.
+    pub(crate) fn at_share(&self, share: f64) -> f64 {
+        let (near, rest) = self.rounded[0];
+        near + (rest + share * self.length)
+    }
+
     /// The bin of a position; beyond the ends, the first or last.
     pub fn bin_of(&self, y: f64) -> usize {
         let inner = &self.rounded[1..self.rounded.len() - 1];

@@ -17,6 +17,7 @@ pub(crate) mod weights;
 use serde::{Deserialize, Serialize};
 
 pub use compiled::Compiled;
+pub(crate) use compiled::Row;
 pub use domain::Domain;
 pub use error::DensityError;
 pub use family::{Expansion, Family, Form};

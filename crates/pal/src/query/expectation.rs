@@ -1,0 +1,171 @@
+//! Means, covariances and other polynomial moments.
+
+use std::collections::BTreeMap;
+
+use super::distribution::Distribution;
+use super::error::QueryError;
+use crate::density::{Compiled, Domain, Form};
+use crate::formula::Var;
+use crate::number::{self, Rational};
+use crate::polynomial::Polynomial;
+
+/// Expectations of polynomials compiled on a family, for many parameter vectors.
+///
+/// Everything is computed in coordinates that run from 0 to 1 over the box around the constraint, so that a region far from the origin loses
+/// no digits in its covariance.
+pub struct Expectation {
+    family: Compiled,
+    /// Per polynomial its terms: a factor and the position of the monomial.
+    terms: Vec<Vec<(f64, usize)>>,
+    forms: Vec<(Vec<u16>, Box<dyn Form>)>,
+}
+
+/// Monomials in box coordinates with their factors.
+type Terms = Vec<(Vec<u16>, f64)>;
+
+/// A polynomial in the user's coordinates in those of the box.
+fn in_box(domain: &Domain, polynomial: &Polynomial) -> Result<Terms, QueryError> {
+    let reals = &domain.constraint().reals;
+    let axes = domain.grid().axes().iter().zip(reals);
+    let changes: BTreeMap<Var, (Rational, Rational)> = axes
+        .map(|(axis, var)| {
+            let (low, high) = (&axis.edges()[0], &axis.edges()[axis.bins()]);
+            (var.clone(), (high - low, low.clone()))
+        })
+        .collect();
+    let moved = polynomial.affine(&changes)?.aligned(reals)?;
+    Ok(moved.into_iter().map(|(alpha, c)| (alpha, number::to_f64(&c))).collect())
+}
+
+impl Compiled {
+    /// Compiles the expectations of polynomials in the variables of the constraint.
+    pub fn expectation(&self, polynomials: &[Polynomial]) -> Result<Expectation, QueryError> {
+        let (mut forms, mut known, mut terms) = (Vec::new(), BTreeMap::new(), Vec::new());
+        for polynomial in polynomials {
+            let mut list = Vec::new();
+            for (alpha, c) in in_box(self.domain(), polynomial)? {
+                let at = match known.get(&alpha) {
+                    Some(at) => *at,
+                    None => {
+                        forms.push((alpha.clone(), self.family().form(&self.domain().mesh, &alpha)?));
+                        known.insert(alpha, forms.len() - 1);
+                        forms.len() - 1
+                    }
+                };
+                list.push((c, at));
+            }
+            terms.push(list);
+        }
+        Ok(Expectation { family: self.clone(), terms, forms })
+    }
+
+    /// The mean of every variable under each parameter vector, row by row.
+    pub fn mean(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
+        let moments = self.box_moments(params, &first_powers(self.dimension()))?;
+        let axes = self.domain().grid().axes();
+        Ok(moments.iter().flat_map(|m| m.iter().zip(axes).map(|(m, axis)| axis.at_share(*m))).collect())
+    }
+
+    /// The covariance matrix under each parameter vector, row by row.
+    pub fn covariance(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
+        let n = self.dimension();
+        let mut powers = first_powers(n);
+        powers.extend(second_powers(n));
+        let moments = self.box_moments(params, &powers)?;
+        let axes = self.domain().grid().axes();
+        let lengths: Vec<f64> = axes.iter().map(|axis| axis.length()).collect();
+        Ok(moments.iter().flat_map(|m| covariance_of(&m[..n], &m[n..], &lengths)).collect())
+    }
+
+    /// Expectations of monomials in box coordinates, per parameter vector.
+    fn box_moments(&self, params: &[f64], powers: &[Vec<u16>]) -> Result<Vec<Vec<f64>>, QueryError> {
+        let forms: Result<Vec<_>, _> = powers
+            .iter()
+            .map(|powers| self.family().form(&self.domain().mesh, powers).map(|form| (powers.clone(), form)))
+            .collect();
+        Ok(self.form_values(params, &forms?)?)
+    }
+
+    fn form_values(
+        &self,
+        params: &[f64],
+        forms: &[(Vec<u16>, Box<dyn Form>)],
+    ) -> Result<Vec<Vec<f64>>, crate::density::DensityError> {
+        let rows = self.rows(params)?;
+        let expansions: Vec<_> = rows.iter().map(|row| row.expansion.clone()).collect();
+        let components = self.num_components();
+        let mut values = vec![Vec::with_capacity(forms.len()); rows.len()];
+        for (powers, form) in forms {
+            let integrals = self.integrals(&**form, self.domain(), powers, &expansions);
+            for ((row, values), integrals) in rows.iter().zip(&mut values).zip(integrals.chunks(components)) {
+                let weighted = row.weights();
+                values.push(weighted.iter().zip(integrals).map(|(w, i)| if *i == 0.0 { 0.0 } else { w * i }).sum());
+            }
+        }
+        Ok(values)
+    }
+}
+
+fn first_powers(n: usize) -> Vec<Vec<u16>> {
+    (0..n).map(|j| (0..n).map(|k| u16::from(k == j)).collect()).collect()
+}
+
+/// Products of two coordinates, the lower triangle row by row.
+fn second_powers(n: usize) -> Vec<Vec<u16>> {
+    let pair = |i: usize, j: usize| (0..n).map(|k| u16::from(k == i) + u16::from(k == j)).collect();
+    (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| pair(i, j)).collect()
+}
+
+fn covariance_of(first: &[f64], second: &[f64], lengths: &[f64]) -> Vec<f64> {
+    let n = first.len();
+    let mut matrix = vec![0.0; n * n];
+    for i in 0..n {
+        for j in 0..=i {
+            let value = (second[i * (i + 1) / 2 + j] - first[i] * first[j]) * lengths[i] * lengths[j];
+            let value = if i == j { value.max(0.0) } else { value };
+            (matrix[i * n + j], matrix[j * n + i]) = (value, value);
+        }
+    }
+    matrix
+}
+
+impl Expectation {
+    /// The expectations under each parameter vector, row by row.
+    pub fn values(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
+        let moments = self.family.form_values(params, &self.forms)?;
+        let of = |moments: &Vec<f64>| {
+            let sums = self.terms.iter().map(|terms| terms.iter().map(|(c, at)| c * moments[*at]).sum::<f64>());
+            sums.collect::<Vec<f64>>()
+        };
+        Ok(moments.iter().flat_map(of).collect())
+    }
+}
+
+impl Distribution {
+    /// The expectation of a polynomial in the variables of the density.
+    pub fn expectation(&self, polynomial: &Polynomial) -> Result<f64, QueryError> {
+        let terms = in_box(&self.domain, polynomial)?;
+        Ok(terms.iter().map(|(alpha, c)| c * self.box_moment(alpha)).sum())
+    }
+
+    /// The mean of every variable.
+    pub fn mean(&self) -> Vec<f64> {
+        let axes = self.domain.grid().axes();
+        let moments = first_powers(self.dimension()).into_iter().map(|powers| self.box_moment(&powers));
+        moments.zip(axes).map(|(m, axis)| axis.at_share(m)).collect()
+    }
+
+    /// The covariance matrix, row by row.
+    pub fn covariance(&self) -> Vec<f64> {
+        let n = self.dimension();
+        let moments = |powers: Vec<Vec<u16>>| -> Vec<f64> { powers.iter().map(|p| self.box_moment(p)).collect() };
+        let lengths: Vec<f64> = self.domain.grid().axes().iter().map(|axis| axis.length()).collect();
+        covariance_of(&moments(first_powers(n)), &moments(second_powers(n)), &lengths)
+    }
+
+    fn box_moment(&self, powers: &[u16]) -> f64 {
+        let extra = powers.iter().map(|p| usize::from(*p)).sum();
+        let grid = self.domain.grid();
+        self.integral(&self.domain, extra, |bin, t| grid.monomial(bin, t, powers))
+    }
+}

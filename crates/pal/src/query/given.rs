@@ -1,0 +1,176 @@
+//! The density of some variables given values of the others.
+
+use std::sync::Arc;
+
+use super::distribution::Distribution;
+use super::error::QueryError;
+use crate::density::chebyshev;
+use crate::density::{Degree, Domain, Grid, Pieces};
+use crate::formula::{Constraint, Linear, Substitution, Var};
+use crate::moments::Exponents;
+use crate::number;
+use crate::region::{MAX_DIMENSION, Region};
+
+impl Distribution {
+    /// The density of the remaining variables given exact values of some.
+    ///
+    /// ```
+    /// use pal::density::{Compiled, Settings, SosSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x, y] = reals(["x", "y"]);
+    /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
+    /// let settings = SosSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let family = Compiled::new(&triangle, &Settings::Sos(settings))?;
+    /// // Uniform on the triangle: given y = 1/4, x is uniform on [0, 3/4].
+    /// let density = family.distribution(&[0.0, 1.0, 0.0, 0.0])?.given(&[("y", 0.25)])?;
+    /// assert!((density.log_prob(&[0.5])[0].exp() - 4.0 / 3.0).abs() < 1e-14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn given(&self, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
+        let constraint = self.domain.constraint();
+        let n = self.dimension();
+        let mut fixed: Vec<Option<f64>> = vec![None; n];
+        let mut substitution = Substitution::new();
+        for (name, value) in values {
+            let axis = self.axis(name)?;
+            if fixed[axis].is_some() {
+                return Err(QueryError::Variables(format!("`{name}` is given twice")));
+            }
+            let exact = number::from_f64(*value).map_err(|_| QueryError::Value(Var::new(name), *value))?;
+            substitution = substitution.real(name, Linear::from(exact));
+            fixed[axis] = Some(*value);
+        }
+        if values.len() == n {
+            return Err(QueryError::Variables("all variables are given; leave at least one free".to_string()));
+        }
+        let kept: Vec<usize> = (0..n).filter(|axis| fixed[*axis].is_none()).collect();
+        let sliced = Constraint {
+            formula: constraint.formula.substitute(&substitution),
+            reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
+            booleans: Vec::new(),
+        };
+        let axes = self.domain.grid().axes();
+        let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
+        let region = Region::new(&sliced).map_err(crate::density::DensityError::from)?;
+        let domain = Domain::new(&region, &grid)?;
+        let (mut bin, mut t) = ([0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
+        for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
+            let b = axes[axis].bin_of(value);
+            (bin[axis], t[axis]) = (b as u32, axes[axis].local(b, value));
+        }
+        let pieces = Arc::new(Slice::new(self.pieces.clone(), kept, bin, t, n)?);
+        let joint = Distribution::new(Arc::new(domain), pieces, self.weights.clone());
+        let mass = joint.mass(&joint.domain);
+        if !(mass > 0.0) {
+            let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            return Err(QueryError::NoDensity(text.join(", ")));
+        }
+        let weights = self.weights.iter().map(|w| w / mass).collect();
+        Ok(Distribution { weights, ..joint })
+    }
+
+    /// The position of a variable.
+    pub(super) fn axis(&self, name: &str) -> Result<usize, QueryError> {
+        let reals = &self.domain.constraint().reals;
+        reals.iter().position(|var| var.name() == name).ok_or_else(|| {
+            let names: Vec<String> = reals.iter().map(|var| format!("`{var}`")).collect();
+            QueryError::Variables(format!("there is no variable `{name}`; there is {}", names.join(", ")))
+        })
+    }
+}
+
+/// A piecewise polynomial with some coordinates fixed.
+struct Slice {
+    whole: Arc<dyn Pieces>,
+    kept: Vec<usize>,
+    /// Bin and local coordinate of the fixed ones; the others are filled in.
+    bin: [u32; MAX_DIMENSION],
+    t: [f64; MAX_DIMENSION],
+    dimension: usize,
+    exponents: Exponents,
+    /// For every exponent of the whole the position of what is kept of it.
+    positions: Vec<usize>,
+}
+
+impl Slice {
+    fn new(
+        whole: Arc<dyn Pieces>,
+        kept: Vec<usize>,
+        bin: [u32; MAX_DIMENSION],
+        t: [f64; MAX_DIMENSION],
+        dimension: usize,
+    ) -> Result<Slice, QueryError> {
+        let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
+        let all: Vec<Vec<u16>> = whole.exponents().iter().map(project).collect();
+        let exponents = Exponents::closure(kept.len(), all.iter().cloned())
+            .map_err(|error| QueryError::Variables(error.to_string()))?;
+        let at = exponents.positions();
+        let positions = all.iter().map(|alpha| at.get(&alpha[..]).copied().unwrap_or(0)).collect();
+        drop(at);
+        Ok(Slice { whole, kept, bin, t, dimension, exponents, positions })
+    }
+
+    fn full_bin(&self, bin: &[u32]) -> [u32; MAX_DIMENSION] {
+        let mut full = self.bin;
+        self.kept.iter().zip(bin).for_each(|(axis, b)| full[*axis] = *b);
+        full
+    }
+
+    fn full_t(&self, t: &[f64]) -> [f64; MAX_DIMENSION] {
+        let mut full = self.t;
+        self.kept.iter().zip(t).for_each(|(axis, t)| full[*axis] = *t);
+        full
+    }
+}
+
+impl Pieces for Slice {
+    fn components(&self) -> usize {
+        self.whole.components()
+    }
+
+    fn degree(&self) -> Degree {
+        let Degree { total, axis } = self.whole.degree();
+        Degree { total: total.min(axis * self.kept.len()), axis }
+    }
+
+    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+        self.whole.values(&self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension], out);
+    }
+
+    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        self.whole.value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
+    }
+
+    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        self.whole.log_value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
+    }
+
+    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
+        let (bin, t) = (self.full_bin(bin), self.full_t(t));
+        self.whole.add_gradient(&bin[..self.dimension], &t[..self.dimension], weights, gradient);
+    }
+
+    fn exponents(&self) -> &Exponents {
+        &self.exponents
+    }
+
+    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+        let whole = self.whole.chebyshev(&self.full_bin(bin)[..self.dimension], weights);
+        let top = self.whole.exponents().degree() + 1;
+        let fixed: Vec<usize> = (0..self.dimension).filter(|axis| !self.kept.contains(axis)).collect();
+        let tables: Vec<Vec<f64>> = fixed
+            .iter()
+            .map(|axis| {
+                let mut table = vec![0.0; top];
+                chebyshev::values(2.0 * self.t[*axis] - 1.0, &mut table);
+                table
+            })
+            .collect();
+        let mut sums = vec![0.0; self.exponents.len()];
+        for ((c, alpha), at) in whole.iter().zip(self.whole.exponents().iter()).zip(&self.positions) {
+            let factor: f64 = fixed.iter().zip(&tables).map(|(axis, table)| table[usize::from(alpha[*axis])]).product();
+            sums[*at] += c * factor;
+        }
+        sums
+    }
+}
