@@ -57,6 +57,18 @@ impl<B: DrawingBackend> Page<'_, B> {
         self.area.draw(&path).map_err(unexpected)
     }
 
+    /// A line through many points.
+    pub fn path(&self, points: &[Point], colour: impl Color, width: f64) -> Result<()> {
+        if self.grid.vector {
+            let stroke = ((width * self.grid.zoom).round() as u32).max(1);
+            let style = ShapeStyle { color: colour.to_rgba(), filled: false, stroke_width: stroke };
+            let path = PathElement::new(points.iter().map(|p| self.pixel(*p)).collect::<Vec<_>>(), style);
+            return self.area.draw(&path).map_err(unexpected);
+        }
+        // In a bitmap the joints of a wide path can stick out as spikes.
+        points.windows(2).try_for_each(|pair| self.line([pair[0], pair[1]], colour.to_rgba(), width))
+    }
+
     /// Rounds off the corner where two lines meet.
     pub fn dot(&self, at: Point, colour: impl Color, width: f64) -> Result<()> {
         let radius = (width * self.grid.zoom / 2.0).round() as i32;
@@ -95,7 +107,13 @@ impl<B: DrawingBackend> Page<'_, B> {
         self.text(&text, size, at, (HPos::Center, vertical), upwards)
     }
 
-    /// Title and subtitle, centred above a frame whose own things start at `top`.
+    /// The same in small letters.
+    pub fn small_name(&self, text: &str, room: f64, at: Point, upwards: bool) -> Result<()> {
+        let (text, size) = fitted(text, room, SMALL + 1.0);
+        self.text(&text, size, at, (HPos::Center, VPos::Center), upwards)
+    }
+
+    /// Title and subtitle, centred above a frame.
     pub fn titles(&self, title: Option<&str>, subtitle: Option<&str>, frame: [f64; 4]) -> Result<()> {
         let middle = (frame[0] + frame[2]) / 2.0;
         let room = 2.0 * middle.min(WIDTH - middle) - 16.0;

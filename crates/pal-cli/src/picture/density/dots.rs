@@ -20,7 +20,7 @@ impl Dots {
         let crowd = 300.0 / count.max(1) as f64;
         Dots {
             radius: (2.3 * crowd.powf(0.25)).clamp(0.55, 2.5),
-            opacity: (0.9 * crowd.powf(0.2)).clamp(0.2, 0.9),
+            opacity: (0.9 * crowd.powf(0.42)).clamp(0.05, 0.9),
             ring: if count <= 600 { 0.6 } else { 0.0 },
         }
     }
@@ -55,32 +55,42 @@ fn splat(at: Point, radius: f64, size: [usize; 2], mut touch: impl FnMut(usize, 
 }
 
 /// Blends the dots into the pixels of a PNG.
-pub fn paint(places: &[Point], dots: Dots, canvas: &mut Canvas) {
+pub fn paint(places: &[Point], dots: Dots, frame: [f64; 4], canvas: &mut Canvas) {
     let (zoom, width) = (canvas.zoom, canvas.width);
-    let size = [width, canvas.pixels.len() / (3 * width).max(1)];
-    let mut blend = |place: &Point, radius: f64, colour: [u8; 3], opacity: f64| {
-        splat(place.map(|length| length * zoom), radius * zoom, size, |x, y, covered| {
-            let start = 3 * (y * width + x);
-            for (pixel, ink) in canvas.pixels[start..start + 3].iter_mut().zip(colour) {
-                let mixed = f64::from(*pixel) + opacity * covered * (f64::from(ink) - f64::from(*pixel));
-                *pixel = mixed.round() as u8;
-            }
-        });
-    };
-    for place in places {
-        if dots.ring > 0.0 {
-            blend(place, dots.radius + dots.ring, [255; 3], 0.75 * dots.opacity);
+    let height = canvas.pixels.len() / (3 * width).max(1);
+    let mut blend = |x: usize, y: usize, colour: [u8; 3], opacity: f64| {
+        let start = 3 * (y * width + x);
+        for (pixel, ink) in canvas.pixels[start..start + 3].iter_mut().zip(colour) {
+            *pixel = (f64::from(*pixel) + opacity * (f64::from(ink) - f64::from(*pixel))).round() as u8;
         }
-        blend(place, dots.radius, [SAMPLE.0, SAMPLE.1, SAMPLE.2], dots.opacity);
+    };
+    let ink = [SAMPLE.0, SAMPLE.1, SAMPLE.2];
+    if dots.ring > 0.0 {
+        for place in places {
+            let at = place.map(|length| length * zoom);
+            let ring = (dots.radius + dots.ring) * zoom;
+            splat(at, ring, [width, height], |x, y, part| blend(x, y, [255; 3], 0.75 * dots.opacity * part));
+            splat(at, dots.radius * zoom, [width, height], |x, y, part| blend(x, y, ink, dots.opacity * part));
+        }
+        return;
+    }
+    // Faint dots are put together first: blended one by one, they would be rounded away.
+    let [left, top, right, bottom] = frame.map(|length| (length * zoom).max(0.0) as usize);
+    let size = [(right + 1).min(width) - left, (bottom + 1).min(height) - top];
+    let corner = [left as f64 / zoom, top as f64 / zoom];
+    for (k, opacity) in opacities(places, dots, corner, zoom, size).into_iter().enumerate() {
+        if opacity > 0 {
+            blend(left + k % size[0], top + k / size[0], ink, f64::from(opacity) / 255.0);
+        }
     }
 }
 
-/// How opaque the dots together make every pixel of a frame, from 0 to 255, at `zoom` pixels per unit: for an SVG, in which
-/// many single dots would take megabytes.
-pub fn opacities(places: &[Point], dots: Dots, frame: [f64; 4], zoom: f64, size: [usize; 2]) -> Vec<u8> {
+/// How opaque the dots together make every pixel from `corner` on, from 0 to 255, at `zoom` pixels per unit. An SVG gets this
+/// as an image: many single dots would take megabytes.
+pub fn opacities(places: &[Point], dots: Dots, corner: Point, zoom: f64, size: [usize; 2]) -> Vec<u8> {
     let mut clear = vec![1.0f32; size[0] * size[1]];
     for place in places {
-        let at = [(place[0] - frame[0]) * zoom, (place[1] - frame[1]) * zoom];
+        let at = [(place[0] - corner[0]) * zoom, (place[1] - corner[1]) * zoom];
         let radius = dots.radius * zoom;
         splat(at, radius, size, |x, y, covered| clear[y * size[0] + x] *= 1.0 - (dots.opacity * covered) as f32);
     }

@@ -55,7 +55,8 @@ impl Field {
         let rows = (self.height * self.factor) as f64;
         let first = (extent.0 - 0.5 - OVERLAP).ceil().max(0.0);
         let last = (extent.1 - 0.5 + OVERLAP).floor().min(rows - 1.0);
-        if !(first <= last) {
+        // Also for an outline without points, whose extent is infinite.
+        if first > last {
             return;
         }
         for row in first as usize..=last as usize {

@@ -108,7 +108,7 @@ impl Drawing for Line<'_> {
         for curve in &self.curves {
             let (from, to) = (column(curve[0][0]), column(curve[curve.len() - 1][0]));
             page.fill(&[[from, top], [to, top], [to, bottom], [from, bottom]], WHITE)?;
-            page.fill(&curve.iter().map(|p| layout.place(*p)).collect::<Vec<_>>(), colour::map(0.22))?;
+            page.fill(&curve.iter().map(|p| layout.place(*p)).collect::<Vec<_>>(), colour::map(0.62).mix(0.3))?;
             for x in [from, to] {
                 page.line([[x, top], [x, bottom]], colours::BOUNDARY, 0.9)?;
             }
@@ -116,7 +116,7 @@ impl Drawing for Line<'_> {
         let intervals: Vec<(f64, f64)> = scene.query.iter().map(|ring| span(ring)).collect();
         for (low, high) in merged(intervals.clone()) {
             for curve in &self.curves {
-                page.fill(&self.under(curve, low, high), colour::map(0.5))?;
+                page.fill(&self.under(curve, low, high), colour::map(0.62).mix(0.75))?;
             }
         }
         if scene.show_cells {
@@ -127,9 +127,7 @@ impl Drawing for Line<'_> {
         }
         for curve in &self.curves {
             let places: Vec<Point> = curve.iter().map(|p| layout.place(*p)).collect();
-            for pair in places.windows(2) {
-                page.line([pair[0], pair[1]], colour::map(0.85), 1.6)?;
-            }
+            page.path(&places, colour::map(0.85), 1.6)?;
         }
         let zero = layout.place([0.0, 0.0])[1];
         page.line([[left, zero], [right, zero]], colours::INK, 0.8)?;

@@ -57,7 +57,7 @@ impl Entry {
 pub fn star<B: DrawingBackend>(page: &Page<B>, at: Point, radius: f64) -> Result<()> {
     let ring = |outer: f64, inner: f64| -> Vec<Point> {
         let corner = |k: usize| {
-            let (r, angle) = (if k % 2 == 0 { outer } else { inner }, PI * (k as f64 / 5.0 - 0.5));
+            let (r, angle) = (if k.is_multiple_of(2) { outer } else { inner }, PI * (k as f64 / 5.0 - 0.5));
             [at[0] + r * angle.cos(), at[1] + r * angle.sin()]
         };
         (0..10).map(corner).collect()

@@ -5,7 +5,7 @@ use plotters::prelude::DrawingBackend;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::super::axis::{Direction, Ticks, round_up};
+use super::super::axis::{Direction, Ticks};
 use super::super::file::{Canvas, Drawing, Image, Kind, factor};
 use super::super::layout::{Layout, Margins, SMALL, Vertical, WIDTH};
 use super::super::page::Page;
@@ -26,12 +26,12 @@ const PANEL_GAP: f64 = 7.0;
 /// The colour bar: its thickness, the gap before it and the room of it all.
 const BAR: f64 = 13.0;
 const BAR_GAP: f64 = 20.0;
-const BAR_ROOM: f64 = 96.0;
+const BAR_ROOM: f64 = 104.0;
 /// A frame lower than this has its colour bar below.
 const LOW: f64 = 150.0;
 const LONGEST_BAR: f64 = 420.0;
 /// The row of a colour bar below.
-const BAR_ROW: f64 = 46.0;
+const BAR_ROW: f64 = 52.0;
 
 /// A scene with its plan and its values.
 pub struct Plane<'a> {
@@ -42,6 +42,8 @@ pub struct Plane<'a> {
     /// The samples on the page.
     samples: Vec<Point>,
     boundary: Vec<[Point; 2]>,
+    /// The shorter side of the region on the page.
+    thickness: f64,
     bar_below: bool,
 }
 
@@ -67,7 +69,12 @@ impl<'a> Plane<'a> {
         let scale = Scale::new(field.covered());
         let samples = dots::visible(&scene.samples, &layout);
         let boundary = outline::boundary(&scene.pieces, &layout);
-        Ok(Plane { scene, layout, field, scale, samples, boundary, bar_below })
+        let places = scene.pieces.iter().flat_map(|piece| &piece.outline).map(|point| layout.place(*point));
+        let around = places.fold([f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY], |b, p| {
+            [b[0].min(p[0]), b[1].min(p[1]), b[2].max(p[0]), b[3].max(p[1])]
+        });
+        let thickness = (around[2] - around[0]).min(around[3] - around[1]);
+        Ok(Plane { scene, layout, field, scale, samples, boundary, thickness, bar_below })
     }
 
     /// The frame, and the point at a place on the page, for tests.
@@ -99,8 +106,7 @@ impl<'a> Plane<'a> {
         let [left, top, right, bottom] = self.layout.frame;
         let zoom = 2.0 * SVG_ZOOM;
         let size = [((right - left) * zoom).ceil() as usize, ((bottom - top) * zoom).ceil() as usize];
-        let opacities =
-            dots::opacities(&self.samples, Dots::new(self.scene.samples.len()), self.layout.frame, zoom, size);
+        let opacities = dots::opacities(&self.samples, Dots::new(self.scene.samples.len()), [left, top], zoom, size);
         let palette = [SAMPLE.0, SAMPLE.1, SAMPLE.2].repeat(256);
         let png = indexed(size[0], size[1], &opacities, palette, (0..=255).collect())?;
         Ok(Image { png, place: [left, top, left + size[0] as f64 / zoom, top + size[1] as f64 / zoom] })
@@ -124,18 +130,16 @@ impl<'a> Plane<'a> {
             let foot = |p: &Point| if axis == 0 { [p[0], base] } else { [base, p[1]] };
             let outline: Vec<Point> =
                 [foot(first)].into_iter().chain(line.iter().copied()).chain([foot(last)]).collect();
-            page.fill(&outline, colour::map(0.3))?;
-            for pair in outline.windows(2) {
-                page.line([pair[0], pair[1]], colour::map(0.8), 1.1)?;
-            }
+            page.fill(&outline, colour::map(0.62).mix(0.3))?;
+            page.path(&outline, colour::map(0.8), 1.1)?;
             page.line([point(start, 0.0), point(end, 0.0)], colours::INK, 0.9)?;
             let name = &self.scene.axes[axis];
             if name.chars().count() <= 8 && end - start > 90.0 {
                 let text = format!("p({name})");
                 if axis == 0 {
-                    page.text(&text, SMALL, [left - 8.0, base], (HPos::Right, VPos::Bottom), false)?;
+                    page.text(&text, SMALL, [left - 8.0, base - PANEL / 2.0], (HPos::Right, VPos::Center), false)?;
                 } else {
-                    page.text(&text, SMALL, [base, bottom + 10.0], (HPos::Left, VPos::Top), false)?;
+                    page.text(&text, SMALL, [base, top - 6.0], (HPos::Left, VPos::Bottom), false)?;
                 }
             }
         }
@@ -144,25 +148,20 @@ impl<'a> Plane<'a> {
 
     /// Densities with labels for the colour bar, at places that leave room for the labels.
     fn bar_ticks(&self, length: f64, direction: Direction) -> Ticks {
-        let mut ticks = Ticks::short(0.0, self.scale.top, length, direction);
-        if self.scale.root {
-            // Even steps crowd at the dark end: more steps, and from the top those that keep their distance.
-            let finest = Ticks::short(0.0, self.scale.top, 20.0 * length, direction);
-            let needed = if direction == Direction::Up { 24.0 } else { finest.width() + 14.0 };
-            let mut last = f64::INFINITY;
-            let top = round_up(self.scale.top / 20.0);
-            let rounder = |value: f64| value < 4.5 * top || (value / (2.0 * top)).fract() < 1e-6;
-            ticks = finest;
-            ticks.marks.reverse();
-            ticks.marks.retain(|(value, _)| {
-                let at = self.scale.place(*value) * length;
-                let keep = last - at >= needed && (*value == 0.0 || at >= needed) && rounder(*value);
-                if keep {
-                    last = at;
-                }
-                keep
-            });
+        if !self.scale.root {
+            return Ticks::short(0.0, self.scale.top, length, direction);
         }
+        let mut ticks = Ticks::decades(self.scale.top);
+        let needed = if direction == Direction::Up { 24.0 } else { ticks.width() + 14.0 };
+        let mut last = f64::INFINITY;
+        ticks.marks.retain(|(value, _)| {
+            let at = self.scale.place(*value) * length;
+            let keep = last - at >= needed && (*value == 0.0 || at >= needed);
+            if keep {
+                last = at;
+            }
+            keep
+        });
         ticks
     }
 
@@ -201,8 +200,8 @@ impl<'a> Plane<'a> {
         if self.bar_below {
             page.text(&title, SMALL, point(length + 12.0, BAR / 2.0), (HPos::Left, VPos::Center), false)
         } else {
-            let at = point(length / 2.0, BAR + 20.0 + ticks.width());
-            page.name(&title, (bottom - top).max(LOW), at, VPos::Center, true)
+            let at = point(length / 2.0, BAR + 26.0 + ticks.width());
+            page.small_name(&title, (bottom - top).max(LOW), at, true)
         }
     }
 }
@@ -231,7 +230,7 @@ impl Drawing for Plane<'_> {
                 }
             }
         }
-        dots::paint(&self.samples, Dots::new(self.scene.samples.len()), canvas);
+        dots::paint(&self.samples, Dots::new(self.scene.samples.len()), self.layout.frame, canvas);
     }
 
     fn images(&self) -> Result<Vec<Image>> {
@@ -259,9 +258,11 @@ impl Drawing for Plane<'_> {
                 page.line(edge.map(|p| layout.place(p)), colours::CELL_EDGE.mix(0.7), 0.6)?;
             }
         }
+        // A very thin region must not disappear under its own edge.
+        let width = (self.thickness / 8.0).clamp(0.25, 1.3);
         for edge in &self.boundary {
-            page.line(*edge, colours::BOUNDARY, 1.3)?;
-            page.dot(edge[0], colours::BOUNDARY, 1.3)?;
+            page.line(*edge, colours::BOUNDARY, width)?;
+            page.dot(edge[0], colours::BOUNDARY, width)?;
         }
         for ring in scene.query.iter().filter(|ring| !ring.is_empty()) {
             let places: Vec<Point> = ring.iter().map(|point| layout.place(*point)).collect();
