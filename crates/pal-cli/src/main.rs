@@ -11,6 +11,9 @@ mod numbers;
 mod output;
 mod picture;
 mod progress;
+// Written ahead of the commands on densities, which read points and write samples.
+#[allow(dead_code)]
+mod table;
 
 use std::process::ExitCode;
 

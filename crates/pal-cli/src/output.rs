@@ -1,6 +1,6 @@
 //! Where results go: standard output and standard error, without a panic when nobody reads, and files, replaced as a whole.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::path::Path;
 
@@ -21,14 +21,27 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
 
 /// Puts a complete file at `path`: writes next to it and renames, so that what is there is replaced as a whole or not at all.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_with(path, |file| file.write_all(bytes).context("cannot write"))
+}
+
+/// The same for a file that is written in parts: a failure of `fill` leaves what was there.
+pub fn replace_with(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let attempt = || -> Result<()> {
         let name = path.file_name().context("this is not the name of a file")?.to_string_lossy();
         let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+        let write = || -> Result<()> {
+            let mut file = BufWriter::with_capacity(1 << 16, File::create(&temporary).context("cannot write")?);
+            fill(&mut file)?;
+            file.flush().context("cannot write")?;
+            // Closed before it is renamed: some systems insist.
+            drop(file);
+            fs::rename(&temporary, path).context("cannot write")
+        };
+        let written = write();
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        written.context("cannot write")
+        written
     };
     attempt().with_context(|| path.display().to_string())
 }

@@ -5,6 +5,7 @@ use plotters::style::RGBColor;
 use super::Piece;
 
 pub const INK: RGBColor = RGBColor(38, 38, 44);
+pub const MUTED: RGBColor = RGBColor(98, 101, 112);
 pub const BOUNDARY: RGBColor = RGBColor(58, 64, 82);
 pub const CELL_EDGE: RGBColor = RGBColor(118, 126, 146);
 pub const TRIANGLE_EDGE: RGBColor = RGBColor(132, 138, 156);

@@ -7,12 +7,13 @@ use std::path::Path;
 use std::sync::Once;
 
 use anyhow::{Result, bail};
-use plotters::prelude::{BitMapBackend, IntoDrawingArea, SVGBackend};
-use plotters::style::{FontStyle, register_font};
+use plotters::prelude::{BitMapBackend, DrawingBackend, IntoDrawingArea, SVGBackend};
+use plotters::style::{FontStyle, WHITE, register_font};
 
 use super::Scene;
-use super::draw::{FONT, Grid, draw};
+use super::draw::Planned;
 use super::layout::{Layout, WIDTH};
+use super::page::{FONT, Grid, Page, unexpected};
 
 static SANS: &[u8] = include_bytes!("../../assets/PalSans.ttf");
 static REGISTERED: Once = Once::new();
@@ -38,41 +39,116 @@ impl Kind {
     }
 }
 
+/// Something to put on a page, in up to three layers.
+///
+/// What is drawn with plotters in one step needs [`Drawing::below`] only. Between the two layers of shapes a drawing may have
+/// pixels of its own: for a PNG it paints them, for an SVG it gives them as images.
+pub trait Drawing {
+    fn height(&self) -> f64;
+
+    fn below<B: DrawingBackend>(&self, page: &Page<B>) -> Result<()>;
+
+    fn paint(&self, _canvas: &mut Canvas) {}
+
+    fn images(&self) -> Result<Vec<Image>> {
+        Ok(Vec::new())
+    }
+
+    fn above<B: DrawingBackend>(&self, _page: &Page<B>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The fine pixels of a PNG.
+pub struct Canvas<'a> {
+    pub pixels: &'a mut [u8],
+    pub width: usize,
+    /// Pixels per layout unit.
+    pub zoom: f64,
+}
+
+/// A PNG inside an SVG, with left, top, right and bottom on the page.
+pub struct Image {
+    pub png: Vec<u8>,
+    pub place: [f64; 4],
+}
+
 /// The bytes of a picture `width` pixels wide.
 pub fn render(scene: &Scene, kind: Kind, width: u32) -> Result<Vec<u8>> {
+    render_drawing(&Planned { scene, layout: Layout::new(scene)? }, kind, width)
+}
+
+pub fn render_drawing(drawing: &impl Drawing, kind: Kind, width: u32) -> Result<Vec<u8>> {
     REGISTERED.call_once(|| {
         // It fails for a font that cannot be read only, and this one is part of the program.
         let _ = register_font(FONT, FontStyle::Normal, SANS);
     });
-    let layout = Layout::new(scene)?;
     match kind {
-        Kind::Png => png(scene, &layout, width),
-        Kind::Svg => Ok(svg(scene, &layout, width)?.into_bytes()),
+        Kind::Png => png(drawing, width),
+        Kind::Svg => Ok(svg(drawing, width)?.into_bytes()),
     }
 }
 
-fn svg(scene: &Scene, layout: &Layout, width: u32) -> Result<String> {
-    let size = ((WIDTH * SVG_GRID).round() as u32, (layout.height * SVG_GRID).round() as u32);
-    let mut text = String::new();
-    draw(
-        &SVGBackend::with_string(&mut text, size).into_drawing_area(),
-        scene,
-        layout,
-        Grid { zoom: SVG_GRID, lower: 0.0 },
-    )?;
-    // The grid stays as the view box; the picture is shown at the width asked for.
-    let fine = format!("width=\"{}\" height=\"{}\"", size.0, size.1);
-    let height = (layout.height * f64::from(width) / WIDTH).round();
-    Ok(text.replacen(&fine, &format!("width=\"{width}\" height=\"{height}\""), 1))
+/// Fine pixels per pixel of a PNG.
+pub fn factor(width: u32) -> u32 {
+    if width <= 2000 { 3 } else { 2 }
 }
 
-fn png(scene: &Scene, layout: &Layout, width: u32) -> Result<Vec<u8>> {
-    let factor: u32 = if width <= 2000 { 3 } else { 2 };
-    let height = (layout.height * f64::from(width) / WIDTH).round() as u32;
+fn svg(drawing: &impl Drawing, width: u32) -> Result<String> {
+    let size = ((WIDTH * SVG_GRID).round() as u32, (drawing.height() * SVG_GRID).round() as u32);
+    let grid = Grid { zoom: SVG_GRID, lower: 0.0, vector: true };
+    let (mut below, mut above) = (String::new(), String::new());
+    {
+        let area = SVGBackend::with_string(&mut below, size).into_drawing_area();
+        area.fill(&WHITE).map_err(unexpected)?;
+        drawing.below(&Page { area: &area, grid })?;
+        area.present().map_err(unexpected)?;
+    }
+    {
+        let area = SVGBackend::with_string(&mut above, size).into_drawing_area();
+        drawing.above(&Page { area: &area, grid })?;
+        area.present().map_err(unexpected)?;
+    }
+    // Both layers are whole documents; what is between the outermost tags of the second goes into the first.
+    let start = above.find('>').map_or(0, |at| at + 1);
+    let between = &above[start..above.rfind("</svg>").unwrap_or(above.len()).max(start)];
+    let mut text = below.trim_end().trim_end_matches("</svg>").to_string();
+    for image in drawing.images()? {
+        let [left, top, right, bottom] = image.place.map(|length| length * SVG_GRID);
+        text += &format!(
+            "<image x=\"{left:.2}\" y=\"{top:.2}\" width=\"{:.2}\" height=\"{:.2}\" preserveAspectRatio=\"none\" \
+             href=\"data:image/png;base64,{}\"/>\n",
+            right - left,
+            bottom - top,
+            base64(&image.png)
+        );
+    }
+    text += between.trim_start();
+    text += "</svg>\n";
+    // The grid stays as the view box; the picture is shown at the width asked for.
+    let fine = format!("width=\"{}\" height=\"{}\"", size.0, size.1);
+    let height = (drawing.height() * f64::from(width) / WIDTH).round();
+    let shown = format!("width=\"{width}\" height=\"{height}\"");
+    Ok(text.replacen(&fine, &shown, 1))
+}
+
+fn png(drawing: &impl Drawing, width: u32) -> Result<Vec<u8>> {
+    let factor = factor(width);
+    let height = (drawing.height() * f64::from(width) / WIDTH).round() as u32;
     let fine = (width * factor, height * factor);
     let mut pixels = vec![255u8; fine.0 as usize * fine.1 as usize * 3];
-    let grid = Grid { zoom: f64::from(fine.0) / WIDTH, lower: 0.16 };
-    draw(&BitMapBackend::with_buffer(&mut pixels, fine).into_drawing_area(), scene, layout, grid)?;
+    let grid = Grid { zoom: f64::from(fine.0) / WIDTH, lower: 0.16, vector: false };
+    {
+        let area = BitMapBackend::with_buffer(&mut pixels, fine).into_drawing_area();
+        drawing.below(&Page { area: &area, grid })?;
+        area.present().map_err(unexpected)?;
+    }
+    drawing.paint(&mut Canvas { pixels: &mut pixels, width: fine.0 as usize, zoom: grid.zoom });
+    {
+        let area = BitMapBackend::with_buffer(&mut pixels, fine).into_drawing_area();
+        drawing.above(&Page { area: &area, grid })?;
+        area.present().map_err(unexpected)?;
+    }
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
@@ -81,6 +157,21 @@ fn png(scene: &Scene, layout: &Layout, width: u32) -> Result<Vec<u8>> {
     writer.write_image_data(&average(&pixels, width as usize, height as usize, factor as usize))?;
     writer.finish()?;
     Ok(bytes)
+}
+
+/// Bytes as the letters that a data address consists of.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let at = |k: usize| u32::from(chunk.get(k).copied().unwrap_or(0));
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for k in 0..4 {
+            let letter = char::from(LETTERS[(bits >> (18 - 6 * k) & 63) as usize]);
+            text.push(if k <= chunk.len() { letter } else { '=' });
+        }
+    }
+    text
 }
 
 /// The mean colour of every `factor` by `factor` block of pixels.
@@ -110,6 +201,14 @@ mod tests {
         let row = [10, 10, 10, 10, 10, 10, 0, 0, 0, 100, 100, 100];
         let fine = [row, row].concat();
         assert_eq!(average(&fine, 2, 1, 2), [10, 10, 10, 50, 50, 50]);
+    }
+
+    #[test]
+    fn base64_as_the_standard_says() {
+        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")] {
+            assert_eq!(base64(bytes.as_bytes()), text);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
     }
 
     #[test]

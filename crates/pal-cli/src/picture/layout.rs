@@ -5,8 +5,8 @@
 
 use anyhow::{Result, bail};
 
-use super::axis::Ticks;
-use super::{Point, Scene};
+use super::axis::{Direction, Ticks};
+use super::{Piece, Point, Scene};
 
 /// The width of every page.
 pub const WIDTH: f64 = 720.0;
@@ -34,10 +34,43 @@ pub struct Layout {
     scale: Point,
 }
 
+/// Space around the frame.
+#[derive(Clone, Copy)]
+pub struct Margins {
+    pub top: f64,
+    pub right: f64,
+    pub bottom: f64,
+}
+
+impl Margins {
+    /// With a line above and the names of ticks and axis below.
+    pub fn new(titled: bool) -> Margins {
+        Margins { top: if titled { 46.0 } else { 18.0 }, right: 24.0, bottom: 58.0 }
+    }
+}
+
+/// What the vertical axis is.
+pub enum Vertical {
+    /// The second variable, on the same scale as the first.
+    Equal { down: bool },
+    /// Something else from `low` to `high`, `height` page units tall.
+    Free { low: f64, high: f64, height: f64, ticks: bool },
+}
+
 impl Layout {
     pub fn new(scene: &Scene) -> Result<Layout> {
+        let vertical = if scene.axes.len() < 2 {
+            Vertical::Free { low: -0.35, high: 1.35, height: STRIP, ticks: false }
+        } else {
+            Vertical::Equal { down: scene.y_down }
+        };
+        Layout::with(&scene.pieces, &vertical, Margins::new(scene.title.is_some()))
+    }
+
+    /// A frame around cells.
+    pub fn with(pieces: &[Piece], vertical: &Vertical, margins: Margins) -> Result<Layout> {
         let extent = |axis: usize| {
-            let all = scene.pieces.iter().map(|piece| piece.extent(axis));
+            let all = pieces.iter().map(|piece| piece.extent(axis));
             all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0.0, 0.0))
         };
         let (x, y) = (extent(0), extent(1));
@@ -45,39 +78,50 @@ impl Layout {
         if !(width.is_normal() && height.is_normal()) {
             bail!("the region is too small, too large or too far away to be drawn in double precision");
         }
-        let flat = scene.axes.len() < 2;
-        let margin = if flat { MARGIN * width } else { MARGIN * width.max(height) };
-        let (left, right) = (x.0 - margin, x.1 + margin);
-        let top_margin = if scene.title.is_some() { 46.0 } else { 18.0 };
-        let bottom_margin = 58.0;
+        let margin = match vertical {
+            Vertical::Equal { .. } => MARGIN * width.max(height),
+            Vertical::Free { .. } => MARGIN * width,
+        };
         // The labels of the vertical axis decide how much room is left for the rest; their number does not change them much.
-        let labels = if flat { 0 } else { Ticks::new(y.0 - margin, y.1 + margin, 6.0).widest() };
-        let left_margin = if flat { 36.0 } else { 50.0 + labels as f64 * SMALL * 0.64 };
-        let right_margin = 24.0;
-        let room = WIDTH - left_margin - right_margin;
-
-        let mut unit = room / (right - left);
-        let (low, high, down);
-        if flat {
-            (low, high, down) = (-0.35, 1.35, STRIP);
-        } else {
-            unit = unit.min(TALLEST / (height + 2.0 * margin));
-            // A very flat region gets a taller frame than it needs, rather than unequal axes.
-            let extra = ((FLATTEST / unit - height) / 2.0).max(margin);
-            (low, high) = (y.0 - extra, y.1 + extra);
-            down = unit * (high - low);
+        let left_margin = match vertical {
+            Vertical::Equal { .. } => 50.0 + Ticks::new(y.0 - margin, y.1 + margin, 400.0, Direction::Up).width(),
+            Vertical::Free { ticks: false, .. } => 36.0,
+            Vertical::Free { low, high, height, .. } => {
+                50.0 + Ticks::short(*low, *high, *height, Direction::Up).width()
+            }
+        };
+        let room = WIDTH - left_margin - margins.right;
+        let mut unit = room / (width + 2.0 * margin);
+        let (mut left, mut right) = (x.0 - margin, x.1 + margin);
+        let (low, high, down, y_ticks, y_down);
+        match vertical {
+            Vertical::Free { low: from, high: to, height, ticks } => {
+                (low, high, down) = (*from, *to, *height);
+                y_ticks = if *ticks { Ticks::short(low.max(0.0), high, down, Direction::Up) } else { Ticks::default() };
+                y_down = false;
+            }
+            Vertical::Equal { down: downwards } => {
+                unit = unit.min(TALLEST / (height + 2.0 * margin));
+                // A very flat or very thin region gets a larger frame than it needs, rather than unequal axes.
+                let around = |size: f64| ((FLATTEST / unit - size) / 2.0).max(margin);
+                (left, right) = (x.0 - around(width), x.1 + around(width));
+                (low, high) = (y.0 - around(height), y.1 + around(height));
+                down = unit * (high - low);
+                y_ticks = Ticks::new(low, high, down, Direction::Up);
+                y_down = *downwards;
+            }
         }
         let across = unit * (right - left);
         // A tall region leaves room at both sides.
         let frame_left = left_margin + (room - across) / 2.0;
         let vertical = down / (high - low);
         Ok(Layout {
-            height: top_margin + down + bottom_margin,
-            frame: [frame_left, top_margin, frame_left + across, top_margin + down],
-            x_ticks: Ticks::new(left, right, across / 85.0),
-            y_ticks: if flat { Ticks(Vec::new()) } else { Ticks::new(low, high, down / 65.0) },
-            origin: [left, if scene.y_down { low } else { high }],
-            scale: [unit, if scene.y_down { vertical } else { -vertical }],
+            height: margins.top + down + margins.bottom,
+            frame: [frame_left, margins.top, frame_left + across, margins.top + down],
+            x_ticks: Ticks::new(left, right, across, Direction::Across),
+            y_ticks,
+            origin: [left, if y_down { low } else { high }],
+            scale: [unit, if y_down { vertical } else { -vertical }],
         })
     }
 
@@ -86,6 +130,14 @@ impl Layout {
         [
             self.frame[0] + (point[0] - self.origin[0]) * self.scale[0],
             self.frame[1] + (point[1] - self.origin[1]) * self.scale[1],
+        ]
+    }
+
+    /// The point of the plane that lies there on the page.
+    pub fn locate(&self, place: Point) -> Point {
+        [
+            self.origin[0] + (place[0] - self.frame[0]) / self.scale[0],
+            self.origin[1] + (place[1] - self.frame[1]) / self.scale[1],
         ]
     }
 }

@@ -1,13 +1,17 @@
 //! Pictures of regions in one and two dimensions, as PNG or SVG.
 //!
-//! A [`Scene`] says what to show, [`layout`] where it goes on the page, [`draw`] puts it there with plotters, [`mod@file`] makes
+//! A [`Scene`] says what to show, [`layout`] where it goes on the page, [`draw`] puts it there on a [`page`] of plotters, [`mod@file`] makes
 //! bytes of it and replaces the output in one step.
 
 mod axis;
 mod colours;
+// Written ahead of the commands on densities.
+#[allow(dead_code)]
+pub mod density;
 mod draw;
 pub mod file;
 mod layout;
+mod page;
 
 use anyhow::{Result, bail};
 use pal::formula::Var;

@@ -159,6 +159,8 @@ impl Measure<'_> {
         let size = functions.first().map_or(0, |f| f.ncols());
         let lists = self.bins.elements(self.mesh);
         let parts = lists.par_iter().zip(functions).map(|(elements, functions)| {
+            // A plain product is several times as fast as one with a transposed matrix.
+            let rows = functions.transpose();
             let mut gram = DMatrix::zeros(size, size);
             let mut tables = Tables::new(exponents);
             let (mut products, mut weights) = (Vec::new(), Vec::new());
@@ -169,7 +171,7 @@ impl Measure<'_> {
                     weights.push(weight * self.mesh.grid.monomial(&element.bin, t, self.powers));
                 });
                 let columns = DMatrix::from_vec(exponents.len(), weights.len(), std::mem::take(&mut products));
-                let values = functions.tr_mul(&columns);
+                let values = &rows * columns;
                 let mut weighted = values.clone();
                 weighted.column_iter_mut().zip(&weights).for_each(|(mut column, weight)| column *= *weight);
                 gram.gemm(1.0, &weighted, &values.transpose(), 1.0);
@@ -184,7 +186,7 @@ impl Measure<'_> {
 
 /// Inner products of two lists of functions, given by coefficients per bin, one function per column.
 pub(super) fn inner(pairs: &[DMatrix<f64>], left: &[DMatrix<f64>], right: &[DMatrix<f64>]) -> DMatrix<f64> {
-    let parts = pairs.par_iter().zip(left).zip(right).map(|((pairs, left), right)| left.tr_mul(&(pairs * right)));
+    let parts = pairs.par_iter().zip(left).zip(right).map(|((pairs, left), right)| left.transpose() * (pairs * right));
     let parts: Vec<DMatrix<f64>> = parts.collect();
     let mut parts = parts.into_iter();
     let first = parts.next().unwrap_or_else(|| DMatrix::zeros(0, 0));

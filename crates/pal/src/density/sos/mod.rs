@@ -88,8 +88,8 @@ pub struct Conditioning {
     pub orthonormality: f64,
 }
 
-/// Bins are halved until the squared coefficients of the basis stay below this: 4 digits of 16 may cancel in a value.
-const GROWTH: f64 = 1e8;
+/// Bins are halved until the squared coefficients of the basis stay below this: 5 or 6 digits of 16 may cancel in a value.
+const GROWTH: f64 = 1e11;
 /// Beyond this the basis is made orthonormal once more, from values.
 const STRAIGHT: f64 = 1e3;
 /// Bins per axis are not halved beyond this.

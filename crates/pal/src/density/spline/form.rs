@@ -97,16 +97,16 @@ impl TensorForm {
         let n = self.sizes.len();
         let last = self.sizes[n - 1];
         let rows = self.entries.len() / last;
-        let mut columns = DMatrix::zeros(last, components.len());
+        let mut left = DMatrix::zeros(components.len(), last);
         for (k, squares) in components.iter().enumerate() {
-            columns.column_mut(k).copy_from_slice(self.axis(squares, n - 1));
+            left.row_mut(k).iter_mut().zip(self.axis(squares, n - 1)).for_each(|(x, s)| *x = *s);
         }
         // Rows of H are columns of its transpose, which is how nalgebra reads the entries.
         let transposed = DMatrixView::from_slice(&self.entries, last, rows);
-        let mut contracted = DMatrix::zeros(rows, components.len());
-        contracted.gemm_tr(1.0, &transposed, &columns, 0.0);
+        let mut contracted = DMatrix::zeros(components.len(), rows);
+        contracted.gemm(1.0, &left, &transposed, 0.0);
         let finish = |(k, squares): (usize, &Vec<f64>)| {
-            let mut rest: Vec<f64> = contracted.column(k).iter().copied().collect();
+            let mut rest: Vec<f64> = contracted.row(k).iter().copied().collect();
             for j in (0..n - 1).rev() {
                 rest = contract_last(&rest, self.axis(squares, j));
             }

@@ -1,0 +1,104 @@
+//! The true boundary of a region: the edges of its cells without what two cells share.
+//!
+//! Cells may meet in parts of edges, so shared parts are cut out of every edge, in page units and with a tolerance far below
+//! what can be seen.
+
+use std::collections::HashMap;
+
+use super::super::layout::Layout;
+use super::super::{Piece, Point};
+
+/// Page units within which two edges lie on the same line.
+const SAME: f64 = 0.02;
+/// The side of the squares by which edges near one another are found.
+const SQUARE: f64 = 24.0;
+
+/// The boundary as segments on the page.
+pub fn boundary(pieces: &[Piece], layout: &Layout) -> Vec<[Point; 2]> {
+    let mut edges = Vec::new();
+    for piece in pieces {
+        let outline: Vec<Point> = piece.outline.iter().map(|point| layout.place(*point)).collect();
+        let next = |k: usize| outline[(k + 1) % outline.len()];
+        let area: f64 = (0..outline.len()).map(|k| outline[k][0] * next(k)[1] - outline[k][1] * next(k)[0]).sum();
+        // All the same way round, so that a shared edge is run through in both directions.
+        edges
+            .extend((0..outline.len()).map(|k| if area < 0.0 { [next(k), outline[k]] } else { [outline[k], next(k)] }));
+    }
+    let mut squares: HashMap<(i64, i64), Vec<usize>> = HashMap::new();
+    for (k, edge) in edges.iter().enumerate() {
+        for square in along(*edge) {
+            squares.entry(square).or_default().push(k);
+        }
+    }
+    let mut found = Vec::new();
+    let mut near = Vec::new();
+    for (k, edge) in edges.iter().enumerate() {
+        near.clear();
+        near.extend(
+            along(*edge).filter_map(|square| squares.get(&square)).flatten().copied().filter(|other| *other != k),
+        );
+        near.sort_unstable();
+        near.dedup();
+        let mut shared: Vec<(f64, f64)> = near.iter().filter_map(|other| overlap(*edge, edges[*other])).collect();
+        shared.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let [a, b] = *edge;
+        let length = (b[0] - a[0]).hypot(b[1] - a[1]);
+        let at = |t: f64| [a[0] + t / length * (b[0] - a[0]), a[1] + t / length * (b[1] - a[1])];
+        let mut done = 0.0;
+        for (from, to) in shared.into_iter().chain([(length, length)]) {
+            if from - done > SAME {
+                found.push([at(done), at(from)]);
+            }
+            done = to.max(done);
+        }
+    }
+    found
+}
+
+/// The squares that an edge passes, and some beside them.
+fn along([a, b]: [Point; 2]) -> impl Iterator<Item = (i64, i64)> {
+    let steps = ((b[0] - a[0]).hypot(b[1] - a[1]) / (SQUARE / 2.0)).ceil().clamp(1.0, 1e4) as usize;
+    let mut last = None;
+    (0..=steps)
+        .flat_map(move |k| {
+            let t = k as f64 / steps as f64;
+            let at = [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
+            // Points close to the side of a square count for both.
+            [-0.5, 0.5].into_iter().flat_map(move |dx| {
+                [-0.5, 0.5].map(|dy| (((at[0] + dx) / SQUARE).floor() as i64, ((at[1] + dy) / SQUARE).floor() as i64))
+            })
+        })
+        .filter(move |square| last.replace(*square) != Some(*square))
+}
+
+/// The part of an edge, by lengths from its start, along which another one runs the other way.
+fn overlap([a, b]: [Point; 2], other: [Point; 2]) -> Option<(f64, f64)> {
+    let length = (b[0] - a[0]).hypot(b[1] - a[1]);
+    let way = [(b[0] - a[0]) / length, (b[1] - a[1]) / length];
+    let [to, from] = other.map(|p| {
+        let (x, y) = (p[0] - a[0], p[1] - a[1]);
+        (x * way[0] + y * way[1], x * way[1] - y * way[0])
+    });
+    let (low, high) = (from.0.max(0.0), to.0.min(length));
+    // Also false for an edge without length.
+    let sideways = |t: f64| from.1 + (t - from.0) / (to.0 - from.0) * (to.1 - from.1);
+    (low < high && sideways(low).abs() < SAME && sideways(high).abs() < SAME).then_some((low, high))
+}
+
+/// The part of a segment that lies in a frame.
+pub fn clip([a, b]: [Point; 2], frame: [f64; 4]) -> Option<[Point; 2]> {
+    let (mut from, mut to) = (0.0f64, 1.0f64);
+    for axis in 0..2 {
+        let (low, high, way) = (frame[axis] - a[axis], frame[axis + 2] - a[axis], b[axis] - a[axis]);
+        if way == 0.0 {
+            if low > 0.0 || high < 0.0 {
+                return None;
+            }
+            continue;
+        }
+        let (enter, leave) = if way > 0.0 { (low / way, high / way) } else { (high / way, low / way) };
+        (from, to) = (from.max(enter), to.min(leave));
+    }
+    let at = |t: f64| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
+    (from < to).then(|| [at(from), at(to)])
+}

@@ -1,0 +1,133 @@
+//! What pictures of densities have beside the density: titles, legend, marks, dashed lines.
+
+use std::f64::consts::PI;
+
+use anyhow::Result;
+use plotters::prelude::DrawingBackend;
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, WHITE};
+
+use super::super::layout::{SMALL, WIDTH};
+use super::super::page::Page;
+use super::super::{Point, colours};
+use super::DensityScene;
+use super::colour::{MODE, SAMPLE};
+use super::dots::Dots;
+use crate::numbers::counted;
+
+/// The height of the legend's row.
+pub const LEGEND: f64 = 30.0;
+const ICON: f64 = 24.0;
+const GAP: f64 = 24.0;
+
+/// Space above the frame for title and subtitle.
+pub fn title_height(scene: &DensityScene) -> f64 {
+    match (&scene.title, &scene.subtitle) {
+        (None, None) => 18.0,
+        (Some(_), None) | (None, Some(_)) => 44.0,
+        (Some(_), Some(_)) => 64.0,
+    }
+}
+
+/// The entries of a legend.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entry {
+    Forbidden,
+    Samples(usize),
+    Mode,
+    Query,
+}
+
+impl Entry {
+    fn text(self) -> String {
+        match self {
+            Entry::Forbidden => "forbidden".to_string(),
+            Entry::Samples(count) => counted(count, "sample"),
+            Entry::Mode => "mode".to_string(),
+            Entry::Query => "query".to_string(),
+        }
+    }
+
+    fn width(self) -> f64 {
+        ICON + 7.0 + self.text().chars().count() as f64 * SMALL * 0.6
+    }
+}
+
+/// A star with a pale edge.
+pub fn star<B: DrawingBackend>(page: &Page<B>, at: Point, radius: f64) -> Result<()> {
+    let ring = |outer: f64, inner: f64| -> Vec<Point> {
+        let corner = |k: usize| {
+            let (r, angle) = (if k.is_multiple_of(2) { outer } else { inner }, PI * (k as f64 / 5.0 - 0.5));
+            [at[0] + r * angle.cos(), at[1] + r * angle.sin()]
+        };
+        (0..10).map(corner).collect()
+    };
+    page.fill(&ring(radius * 1.5, radius * 0.75), WHITE)?;
+    page.fill(&ring(radius, radius * 0.42), MODE)
+}
+
+/// A line of dashes, on a pale ground so that it is seen on dark and on bright.
+pub fn dashed<B: DrawingBackend>(page: &Page<B>, lines: &[[Point; 2]], width: f64) -> Result<()> {
+    for line in lines {
+        page.line(*line, WHITE.mix(0.8), width + 1.8)?;
+    }
+    // The dashes go on around corners.
+    let (dash, gap) = (7.0, 4.5);
+    let mut phase = 0.0;
+    for [a, b] in lines {
+        let length = (b[0] - a[0]).hypot(b[1] - a[1]);
+        let at = |t: f64| [a[0] + t / length * (b[0] - a[0]), a[1] + t / length * (b[1] - a[1])];
+        let mut start = -phase;
+        while start < length {
+            let (from, to) = (start.max(0.0), (start + dash).min(length));
+            if from < to {
+                page.line([at(from), at(to)], colours::INK, width)?;
+            }
+            start += dash + gap;
+        }
+        phase = (phase + length) % (dash + gap);
+    }
+    Ok(())
+}
+
+/// A row that tells what the marks mean, centred at `middle`.
+pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f64, y: f64) -> Result<()> {
+    let samples = scene.samples.len();
+    let shown = [
+        (Entry::Forbidden, true),
+        (Entry::Samples(samples), samples > 0),
+        (Entry::Mode, scene.mode.is_some()),
+        (Entry::Query, !scene.query.is_empty()),
+    ];
+    let entries: Vec<Entry> = shown.into_iter().filter(|(_, shown)| *shown).map(|(entry, _)| entry).collect();
+    let total = entries.iter().map(|entry| entry.width() + GAP).sum::<f64>() - GAP;
+    let mut x = (middle - total / 2.0).min(WIDTH - total - 12.0).max(12.0);
+    for entry in entries {
+        let icon = [x + ICON / 2.0, y];
+        match entry {
+            Entry::Forbidden => {
+                let [left, top, right, bottom] = [x + 2.0, y - 6.5, x + ICON - 2.0, y + 6.5];
+                page.forbidden([left, top, right, bottom])?;
+                let corners = [[left, top], [right, top], [right, bottom], [left, bottom]];
+                for k in 0..4 {
+                    page.line([corners[k], corners[(k + 1) % 4]], colours::BOUNDARY, 0.8)?;
+                }
+            }
+            Entry::Samples(count) if scene.axes.len() == 1 => {
+                for k in 0..3.min(count) {
+                    let x = icon[0] + 5.0 * (k as f64 - 1.0);
+                    page.line([[x, y - 6.0], [x, y + 6.0]], SAMPLE, 1.0)?;
+                }
+            }
+            Entry::Samples(count) => {
+                // Not so small that it cannot be found.
+                page.dot(icon, SAMPLE, 2.0 * Dots::new(count).radius.max(1.6))?;
+            }
+            Entry::Mode => star(page, icon, 7.0)?,
+            Entry::Query => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
+        }
+        page.text(&entry.text(), SMALL, [x + ICON + 7.0, y], (HPos::Left, VPos::Center), false)?;
+        x += entry.width() + GAP;
+    }
+    Ok(())
+}
