@@ -1,3 +1,4 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
 
+mod slice;
 mod univariate;
