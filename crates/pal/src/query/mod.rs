@@ -1,4 +1,9 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
 
-mod slice;
-mod univariate;
+pub(crate) mod entropy;
+pub(crate) mod marginal;
+pub(crate) mod slice;
+pub(crate) mod univariate;
+
+pub use entropy::{Entropy, EntropyOptions};
+pub use marginal::{Marginal, MarginalPiece, NotAProbability};
