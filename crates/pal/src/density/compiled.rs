@@ -347,7 +347,7 @@ struct Cotangents {
     weights: Vec<f64>,
     /// With respect to the coefficients.
     coefficients: Vec<f64>,
-    pieces: Option<Arc<dyn super::Pieces>>,
+    pieces: Option<Arc<dyn super::Differentiable>>,
 }
 
 impl Cotangents {

@@ -14,7 +14,7 @@ use crate::region::Region;
 pub struct Domain {
     constraint: Constraint,
     membership: Membership,
-    pub(crate) mesh: Mesh,
+    pub(crate) mesh: Arc<Mesh>,
 }
 
 /// Exact ends of the region per axis.
@@ -46,7 +46,7 @@ impl Domain {
     pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Domain, DensityError> {
         let constraint = region.constraint().clone();
         let membership = constraint.membership()?;
-        let mesh = Mesh::new(region, grid)?;
+        let mesh = Arc::new(Mesh::new(region, grid)?);
         Ok(Domain { constraint, membership, mesh })
     }
 

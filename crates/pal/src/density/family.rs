@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::domain::Domain;
 use super::error::DensityError;
 use super::mesh::{Degree, Mesh};
-use super::pieces::Pieces;
+use super::pieces::Differentiable;
 
 /// The coefficients of all components of one parameter vector.
 ///
@@ -65,7 +65,7 @@ pub trait Family: Send + Sync + Debug {
     );
 
     /// The components with given coefficients as functions.
-    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Pieces>;
+    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Differentiable>;
 
     /// Integrals of the components over the constraint.
     fn normaliser(&self) -> &dyn Form;

@@ -23,7 +23,7 @@ pub use error::DensityError;
 pub use family::{Expansion, Family, Form};
 pub use grid::{Axis, Grid};
 pub use mesh::{Degree, Mesh, MeshError};
-pub use pieces::Pieces;
+pub use pieces::{Differentiable, Pieces};
 pub use sos::{Basis, Conditioning, SosSettings, Subset, SumOfSquares};
 pub use spline::{Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings};
 

@@ -24,13 +24,16 @@ pub trait Pieces: Send + Sync {
         self.value(component, bin, t).ln()
     }
 
-    /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients of the family.
-    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
-
     /// The exponents of [`Pieces::chebyshev`].
     fn exponents(&self) -> &Exponents;
 
     /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
     /// [`Pieces::exponents`].
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64>;
+}
+
+/// Components that know how they depend on the coefficients of their family.
+pub trait Differentiable: Pieces {
+    /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
+    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
 }

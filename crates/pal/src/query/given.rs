@@ -145,11 +145,6 @@ impl Pieces for Slice {
         self.whole.log_value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
     }
 
-    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
-        let (bin, t) = (self.full_bin(bin), self.full_t(t));
-        self.whole.add_gradient(&bin[..self.dimension], &t[..self.dimension], weights, gradient);
-    }
-
     fn exponents(&self) -> &Exponents {
         &self.exponents
     }

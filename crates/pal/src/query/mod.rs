@@ -1,15 +1,20 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
 
 mod distribution;
+mod entropy;
 mod error;
 mod event;
 mod expectation;
 mod given;
+mod marginal;
 mod sample;
+mod slice;
 mod univariate;
 
 pub use distribution::Distribution;
+pub use entropy::{Entropy, EntropyOptions};
 pub use error::QueryError;
 pub use event::Event;
 pub use expectation::Expectation;
+pub use marginal::{Marginal, MarginalPiece, NotAProbability};
 pub use sample::Sampler;

@@ -26,7 +26,7 @@ use super::domain::{Domain, Ends};
 use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::mesh::{Degree, Mesh};
-use super::pieces::Pieces;
+use super::pieces::Differentiable;
 use super::rules::Rules;
 use super::weights::{log_softmax, log_sum_exp, power_of_two};
 use crate::moments::Exponents;
@@ -433,7 +433,7 @@ impl Family for SumOfSquares {
         }
     }
 
-    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Pieces> {
+    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
         Arc::new(SquaredPieces {
             tensors: self.tensors.clone(),
             coefficients: expansion.coefficients.clone(),

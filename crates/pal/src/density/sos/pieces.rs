@@ -8,7 +8,7 @@ use super::Tensors;
 use super::local::Tables;
 use crate::density::chebyshev;
 use crate::density::mesh::Degree;
-use crate::density::pieces::Pieces;
+use crate::density::pieces::{Differentiable, Pieces};
 use crate::moments::Exponents;
 
 /// Exponents grouped by all but the last variable: along the last one a polynomial is a short sum of products.
@@ -143,22 +143,6 @@ impl Pieces for SquaredPieces {
         self.with_tables(t, |tables| 2.0 * self.root(component, bin, tables).abs().ln())
     }
 
-    /// The gradient is collected per bin in Chebyshev products and brought back to the basis at the end.
-    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
-        let Some(slot) = self.tensors.bins.slot(bin) else { return };
-        let tensors = &self.tensors;
-        let mut tables = Tables::new(&tensors.exponents);
-        tables.fill(t);
-        let (size, length) = (tensors.size(), tensors.exponents.len());
-        let per = tensors.gradient_len();
-        for (c, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            let root = self.with_tables(t, |tables| self.root(c, bin, tables));
-            let slope = 2.0 * weight * root;
-            let target = &mut gradient[c * per + size + slot * length..][..length];
-            target.iter_mut().zip(tensors.exponents.iter()).for_each(|(g, a)| *g += slope * tables.product(a));
-        }
-    }
-
     fn exponents(&self) -> &Exponents {
         &self.tensors.double
     }
@@ -187,5 +171,23 @@ impl Pieces for SquaredPieces {
             }
         }
         sums
+    }
+}
+
+impl Differentiable for SquaredPieces {
+    /// The gradient is collected per bin in Chebyshev products and brought back to the basis at the end.
+    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
+        let Some(slot) = self.tensors.bins.slot(bin) else { return };
+        let tensors = &self.tensors;
+        let mut tables = Tables::new(&tensors.exponents);
+        tables.fill(t);
+        let (size, length) = (tensors.size(), tensors.exponents.len());
+        let per = tensors.gradient_len();
+        for (c, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+            let root = self.with_tables(t, |tables| self.root(c, bin, tables));
+            let slope = 2.0 * weight * root;
+            let target = &mut gradient[c * per + size + slot * length..][..length];
+            target.iter_mut().zip(tensors.exponents.iter()).for_each(|(g, a)| *g += slope * tables.product(a));
+        }
     }
 }

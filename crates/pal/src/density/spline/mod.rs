@@ -20,7 +20,7 @@ use super::domain::{Domain, Ends};
 use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::mesh::{Degree, Mesh};
-use super::pieces::Pieces;
+use super::pieces::Differentiable;
 use super::weights::{log_softmax, power_of_two};
 use super::{Settings, rational_text};
 use crate::formula::Constraint;
@@ -284,7 +284,7 @@ impl Family for SplineMixture {
         }
     }
 
-    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Pieces> {
+    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
         let mut start = 0;
         let starts = self.stretch.iter().map(|bins| {
             start += CUBIC * bins.len();

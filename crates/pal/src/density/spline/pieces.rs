@@ -6,7 +6,7 @@ use super::MAX_SPLINE_DIMENSION;
 use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::mesh::Degree;
-use crate::density::pieces::Pieces;
+use crate::density::pieces::{Differentiable, Pieces};
 use crate::moments::Exponents;
 
 /// Products of squared splines.
@@ -58,6 +58,26 @@ impl Pieces for SplinePieces {
         factors.map(|value| 2.0 * value.abs().ln()).sum()
     }
 
+    fn exponents(&self) -> &Exponents {
+        &self.exponents
+    }
+
+    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+        let n = self.starts.len();
+        let mut sum = vec![0.0; self.exponents.len()];
+        for (component, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+            let squares: Vec<Vec<f64>> = (0..n)
+                .map(|j| chebyshev::square(&hermite::chebyshev(self.cubic(component, j, bin))))
+                .collect();
+            for (sum, alpha) in sum.iter_mut().zip(self.exponents.iter()) {
+                *sum += alpha.iter().zip(&squares).fold(*weight, |product, (a, s)| product * s[usize::from(*a)]);
+            }
+        }
+        sum
+    }
+}
+
+impl Differentiable for SplinePieces {
     fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
         let n = t.len();
         let mut bases = [[0.0; CUBIC]; MAX_SPLINE_DIMENSION];
@@ -75,23 +95,5 @@ impl Pieces for SplinePieces {
                 gradient[at..at + CUBIC].iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += slope * p);
             }
         }
-    }
-
-    fn exponents(&self) -> &Exponents {
-        &self.exponents
-    }
-
-    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
-        let n = self.starts.len();
-        let mut sum = vec![0.0; self.exponents.len()];
-        for (component, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            let squares: Vec<Vec<f64>> = (0..n)
-                .map(|j| chebyshev::square(&hermite::chebyshev(self.cubic(component, j, bin))))
-                .collect();
-            for (sum, alpha) in sum.iter_mut().zip(self.exponents.iter()) {
-                *sum += alpha.iter().zip(&squares).fold(*weight, |product, (a, s)| product * s[usize::from(*a)]);
-            }
-        }
-        sum
     }
 }

@@ -1,0 +1,336 @@
+//! Differential entropy `-integral of p log p`, by adaptive cubature.
+//!
+//! With r = p times the volume of the box, which is what densities are relative to here,
+//!
+//! ```text
+//! H = log(volume of the box) - integral of r log r over the region, as a part of the box
+//! ```
+//!
+//! r is a polynomial on every element but r log r is not: it is analytic where r > 0, but its second derivative is infinite where a square
+//! vanishes. Elements are halved, worst first, until the errors add up to less than the tolerance. The error of an element is judged by
+//! three Gauss rules, with one node less per axis each: the best is the value, and its larger distance from the other two the error. To
+//! compare with halves instead would miss zeros along a line that the cut happens to cross. Where halving shows that an element
+//! was farther off than it had said, its halves are trusted less.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use rayon::prelude::*;
+
+use super::marginal::mixture::Mixture;
+use crate::density::mesh::{Degree, Element, Mesh, Shape};
+use crate::density::rules::Rules;
+use crate::density::pieces::Pieces;
+
+/// Nodes of the best rule on one element, at most: in many dimensions small elements are worth more than many nodes.
+const NODES: f64 = 4096.0;
+
+/// How hard to try.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EntropyOptions {
+    /// The absolute error that is good enough.
+    pub tolerance: f64,
+    /// How often the density may be evaluated. Every element is looked at once, whatever this says.
+    pub evaluations: usize,
+}
+
+impl Default for EntropyOptions {
+    /// 1e-6, and fifty million evaluations.
+    fn default() -> Self {
+        EntropyOptions { tolerance: 1e-6, evaluations: 50_000_000 }
+    }
+}
+
+/// A differential entropy in nats, with what is known about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Entropy {
+    /// The entropy.
+    pub value: f64,
+    /// An estimate from above of its absolute error.
+    pub error: f64,
+    /// How often the density was evaluated.
+    pub evaluations: usize,
+    /// Whether the error is within the tolerance.
+    pub converged: bool,
+}
+
+/// An element with its part of the integral of r log r.
+#[derive(Debug)]
+struct Leaf {
+    element: Element,
+    value: f64,
+    error: f64,
+    /// By how much errors are multiplied because an ancestor's was too small.
+    doubt: f64,
+    /// In order of creation: no two are alike, so that the order of equal errors is fixed.
+    number: usize,
+}
+
+impl Ord for Leaf {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.error.total_cmp(&other.error).then(other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Leaf {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Leaf {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Leaf {}
+
+/// The entropy of the normalised density `sum_c weights_c q_c`.
+pub(crate) fn entropy(mesh: &Mesh, pieces: &dyn Pieces, weights: &[f64], options: &EntropyOptions) -> Entropy {
+    let estimator = Estimator::new(mesh.dimension(), pieces.degree());
+    let mut evaluations = 0;
+    let mut number = 0;
+    let mut add = |heap: &mut BinaryHeap<Leaf>, estimates: Vec<(Estimate, Element, f64)>| {
+        for (estimate, element, doubt) in estimates {
+            evaluations += estimate.evaluations;
+            number += 1;
+            heap.push(Leaf { element, value: estimate.value, error: estimate.error * doubt, doubt, number });
+        }
+        evaluations
+    };
+    let first = mesh.elements.par_iter().map_init(
+        || Mixture::new(pieces, weights),
+        |mixture, element| (estimator.estimate(mixture, element), element.clone(), 1.0),
+    );
+    let mut heap = BinaryHeap::new();
+    let mut used = add(&mut heap, first.collect());
+    let log_volume = mesh.grid.log_volume();
+    loop {
+        let value: f64 = heap.iter().map(|leaf| leaf.value).sum();
+        let error: f64 = heap.iter().map(|leaf| leaf.error).sum();
+        let size: f64 = heap.iter().map(|leaf| leaf.value.abs()).sum();
+        // Of logarithms, of values of polynomials, of weights and of this sum.
+        let rounding = 32.0 * f64::EPSILON * (1.0 + size + log_volume.abs());
+        let converged = error + rounding <= options.tolerance;
+        let result = Entropy { value: log_volume - value, error: error + rounding, evaluations: used, converged };
+        if converged || error <= rounding || used >= options.evaluations {
+            return result;
+        }
+        let worst = worst(&mut heap, (options.evaluations - used) / estimator.most);
+        if worst.is_empty() {
+            return result;
+        }
+        let halves = worst.into_par_iter().map_init(
+            || Mixture::new(pieces, weights),
+            |mixture, leaf| {
+                let halves = halves(&leaf.element).map(|half| (estimator.estimate(mixture, &half), half));
+                let missed = (halves[0].0.value + halves[1].0.value - leaf.value).abs();
+                let doubt = if missed > leaf.error { (missed / leaf.error).min(4.0) * leaf.doubt } else { leaf.doubt };
+                halves.map(|(estimate, half)| (estimate, half, doubt))
+            },
+        );
+        let halves: Vec<[(Estimate, Element, f64); 2]> = halves.collect();
+        used = add(&mut heap, halves.into_iter().flatten().collect());
+    }
+}
+
+/// Takes the leaves with the largest errors: as many as make a round of work, and none that hardly matters.
+fn worst(heap: &mut BinaryHeap<Leaf>, affordable: usize) -> Vec<Leaf> {
+    let most = (heap.len() / 8).clamp(16, 1024).min(affordable / 2);
+    let least = heap.peek().map_or(0.0, |leaf| leaf.error / 32.0);
+    let mut worst = Vec::new();
+    while worst.len() < most && heap.peek().is_some_and(|leaf| leaf.error >= least) {
+        worst.extend(heap.pop());
+    }
+    worst
+}
+
+struct Estimate {
+    value: f64,
+    error: f64,
+    evaluations: usize,
+}
+
+/// Three rules of falling degree.
+struct Estimator {
+    rules: [Rules; 3],
+    /// Evaluations on one element.
+    most: usize,
+}
+
+impl Estimator {
+    fn new(dimension: usize, degree: Degree) -> Estimator {
+        let per_axis = (NODES.powf(1.0 / dimension as f64) + 1e-9) as usize;
+        // A rule of degree 2 k has k + 1 nodes. Three more than the polynomial needs, for its logarithm.
+        let nodes = |degree: usize| (degree / 2 + 4).min(per_axis).max(3);
+        let (total, axis) = (nodes(degree.total), nodes(degree.axis));
+        let rules =
+            [1, 2, 3].map(|less| Rules::new(dimension, Degree { total: 2 * (total - less), axis: 2 * (axis - less) }));
+        let both = [Shape::Cuboid(Vec::new(), Vec::new()), Shape::Simplex(Vec::new())];
+        let count = |shape: &Shape| rules.iter().map(|rules| rules.of(shape).len()).sum();
+        let most = both.iter().map(count).max().unwrap_or(1);
+        Estimator { rules, most }
+    }
+
+    /// The integral of r log r over an element.
+    fn estimate(&self, mixture: &mut Mixture, element: &Element) -> Estimate {
+        let mut evaluations = 0;
+        let [best, second, third] = self.rules.each_ref().map(|rules| {
+            let mut sum = 0.0;
+            rules.visit(element, |t, weight| {
+                let r = mixture.value(&element.bin, t);
+                // The limit 0 where r is 0, or below by rounding.
+                if r > 0.0 {
+                    sum += weight * r * r.ln();
+                }
+                evaluations += 1;
+            });
+            sum
+        });
+        Estimate { value: best, error: (best - second).abs().max((best - third).abs()), evaluations }
+    }
+}
+
+/// An element cut in two at the middle of its longest edge.
+fn halves(element: &Element) -> [Element; 2] {
+    let shapes = match &element.shape {
+        Shape::Cuboid(low, high) => {
+            let side = |axis: &usize| high[*axis] - low[*axis];
+            let longest = (0..low.len()).max_by(|a, b| side(a).total_cmp(&side(b))).unwrap_or(0);
+            let middle = 0.5 * (low[longest] + high[longest]);
+            let (mut lower, mut upper) = (high.clone(), low.clone());
+            (lower[longest], upper[longest]) = (middle, middle);
+            [Shape::Cuboid(low.clone(), lower), Shape::Cuboid(upper, high.clone())]
+        }
+        Shape::Simplex(v) => {
+            let n = element.bin.len();
+            let square =
+                |(i, j): &(usize, usize)| -> f64 { (0..n).map(|k| (v[i * n + k] - v[j * n + k]).powi(2)).sum() };
+            let edges = (0..n).flat_map(|i| (i + 1..=n).map(move |j| (i, j)));
+            let (i, j) = edges.max_by(|a, b| square(a).total_cmp(&square(b))).unwrap_or((0, 1));
+            [i, j].map(|moved| {
+                let mut half = v.clone();
+                (0..n).for_each(|k| half[moved * n + k] = 0.5 * (v[i * n + k] + v[j * n + k]));
+                Shape::Simplex(half)
+            })
+        }
+    };
+    shapes.map(|shape| Element { bin: element.bin.clone(), shape, volume: 0.5 * element.volume })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::marginal::tests::{Case, on_threads};
+    use super::*;
+    use crate::formula::{Formula, reals};
+
+    fn compute(case: &Case, tolerance: f64) -> Entropy {
+        let options = EntropyOptions { tolerance, ..EntropyOptions::default() };
+        entropy(&case.mesh, &case.pieces, &case.weights, &options)
+    }
+
+    fn check(case: &Case, want: f64) {
+        for tolerance in [1e-2, 1e-4, 1e-6, 1e-9] {
+            let found = compute(case, tolerance);
+            assert!(found.converged && found.error <= tolerance, "{found:?}");
+            assert!((found.value - want).abs() <= found.error, "{found:?} {want}");
+        }
+    }
+
+    fn unit_square() -> Formula {
+        let [x, y] = reals(["x", "y"]);
+        x.between(0, 1) & y.between(0, 1)
+    }
+
+    /// Triangles on both sides of a diagonal, so that simplices are tested as well.
+    fn cut_square() -> Formula {
+        let [x, y] = reals(["x", "y"]);
+        (unit_square() & (&x + &y).le(1)) | (unit_square() & (&x + &y).ge(1))
+    }
+
+    #[test]
+    fn uniform_densities_have_the_logarithm_of_the_volume() {
+        let [x, y, z] = reals(["x", "y", "z"]);
+        let l = x.between(0, 4) & y.between(0, 3) & ((2 * &x).le(5) | (2 * &y).ge(3));
+        for edges in [[&[0, 4][..], &[0, 3][..]], [&[0, 1, 4], &[0, 2, 3]]] {
+            let found = compute(&Case::new(l.clone(), &edges, 0, |_| 2.0), 1e-6);
+            assert!((found.value - 9.75_f64.ln()).abs() < 1e-14 && found.error < 1e-13 && found.converged, "{found:?}");
+        }
+        let corner = x.ge(0) & y.ge(0) & z.ge(0) & (&x + &y + &z).le(3);
+        let found = compute(&Case::new(corner, &[&[0, 3], &[0, 3], &[0, 3]], 4, |_| 1.0), 1e-6);
+        assert!((found.value - 4.5_f64.ln()).abs() < 1e-13 && found.error < 1e-13, "{found:?}");
+    }
+
+    #[test]
+    fn powers_on_an_interval() {
+        let [x] = reals(["x"]);
+        // (k + 1) t^k on [0, 1] has the entropy k / (k + 1) - log(k + 1); on a length of 5, log 5 more.
+        for k in [1, 2, 4, 12] {
+            let case = Case::new(x.between(0, 5), &[&[0, 2, 5]], k, move |y| y[0].powi(k as i32));
+            let k = k as f64;
+            check(&case, k / (k + 1.0) - (k + 1.0).ln() + 5_f64.ln());
+        }
+    }
+
+    /// Of |t - a|^2 on [0, 1].
+    fn parabola(a: f64) -> f64 {
+        let mass = (a.powi(3) + (1.0 - a).powi(3)) / 3.0;
+        // The integral of u^2 log u^2 from 0 to b is 2 b^3 (log b / 3 - 1 / 9).
+        let part = |b: f64| if b > 0.0 { 2.0 * b.powi(3) * (b.ln() / 3.0 - 1.0 / 9.0) } else { 0.0 };
+        mass.ln() - (part(a) + part(1.0 - a)) / mass
+    }
+
+    #[test]
+    fn zeros_inside_wherever_they_are() {
+        let [x] = reals(["x"]);
+        for k in 0..60 {
+            let a = f64::from(k) / 59.0 * 0.9 + 0.01;
+            check(&Case::new(x.between(0, 1), &[&[0, 1]], 2, move |y| (y[0] - a).powi(2)), parabola(a));
+        }
+    }
+
+    #[test]
+    fn products_and_lines_of_zeros() {
+        let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
+        for region in [unit_square(), cut_square()] {
+            // Zeros along an axis: no help from halving across it.
+            check(&Case::new(region.clone(), &edges, 2, |y| y[0] * y[0]), 2.0 / 3.0 - 3_f64.ln());
+            for a in [0.3, 0.5, 0.77] {
+                check(&Case::new(region.clone(), &edges, 2, move |y| (y[0] - a).powi(2)), parabola(a));
+            }
+            let product = |y: &[f64]| (y[0] - 0.3).powi(2) * (y[1] - 0.6).powi(2);
+            check(&Case::new(region.clone(), &edges, 4, product), parabola(0.3) + parabola(0.6));
+        }
+    }
+
+    #[test]
+    fn zeros_along_a_diagonal() {
+        // s = x + y has the density s on [0, 1] and 2 - s on [1, 2]: the mass of (x + y - 1)^2 is 1/6, and of r = 6 (s - 1)^2
+        // the integral of r log r is 2 times that of (1 - u) 6 u^2 log(6 u^2) over [0, 1], which is log 6 - 7/6.
+        let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
+        for region in [unit_square(), cut_square()] {
+            check(&Case::new(region, &edges, 2, |y| (y[0] + y[1] - 1.0).powi(2)), 7.0 / 6.0 - 6_f64.ln());
+        }
+    }
+
+    #[test]
+    fn budgets_end_the_search_with_an_honest_error() {
+        let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
+        let case = Case::new(unit_square(), &edges, 2, |y| (y[0] + y[1] - 1.0).powi(2));
+        for evaluations in [0, 100, 1000, 5000] {
+            let options = EntropyOptions { tolerance: 0.0, evaluations };
+            let found = entropy(&case.mesh, &case.pieces, &case.weights, &options);
+            assert!(!found.converged && found.evaluations <= evaluations.max(200), "{found:?}");
+            assert!((found.value - (7.0 / 6.0 - 6_f64.ln())).abs() <= found.error, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
+        let case = Case::new(cut_square(), &edges, 4, |y| (y[0] * y[1] - 0.3).powi(2));
+        let all = [1, 2, 5].map(|threads| on_threads(threads, || compute(&case, 1e-8)));
+        assert!(all[0] == all[1] && all[0] == all[2], "{all:?}");
+    }
+}

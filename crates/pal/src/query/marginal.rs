@@ -1,0 +1,234 @@
+//! Exact marginal densities.
+//!
+//! The marginal of one variable is a piecewise polynomial, with a break wherever a vertex of the region or an edge of a bin projects to:
+//!
+//! ```text
+//! p(y_j) = integral of p over the slice of the region at y_j
+//! ```
+//!
+//! Its pieces are found from slices (`slices`), and with them the distribution function, quantiles and moments are closed forms. The joint
+//! marginal of several variables is polynomial between the projections of all faces, which are too many to list: it is computed point by
+//! point (`joint`).
+
+pub(crate) mod joint;
+pub(in crate::query) mod mixture;
+pub(crate) mod slices;
+#[cfg(test)]
+pub(in crate::query) mod tests;
+
+use std::sync::Arc;
+
+use self::slices::Stretched;
+use super::univariate::Univariate;
+use crate::density::gauss::Gauss;
+use crate::density::{Axis, Grid};
+
+/// The exact marginal density of one variable: a piecewise polynomial.
+#[derive(Clone, Debug)]
+pub struct Marginal {
+    grid: Arc<Grid>,
+    axis: usize,
+    pieces: Vec<Stored>,
+    total: f64,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    bin: usize,
+    /// Local coordinates of the bin.
+    t: (f64, f64),
+    /// Positions, rounded.
+    y: (f64, f64),
+    /// The distribution function at both ends.
+    p: (f64, f64),
+    /// The density in true units over the piece as [0, 1].
+    curve: Univariate,
+}
+
+/// One polynomial piece of a marginal density.
+///
+/// With `s = (y - low) / (high - low)` the density is the sum of `legendre[k] P_k(2 s - 1)` over the Legendre polynomials P_k.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MarginalPiece {
+    /// where it begins
+    pub low: f64,
+    /// where it ends
+    pub high: f64,
+    /// Legendre coefficients
+    pub legendre: Vec<f64>,
+}
+
+/// A probability outside [0, 1].
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is not a probability: quantiles are defined from 0 to 1")]
+pub struct NotAProbability(pub f64);
+
+impl Marginal {
+    /// From unnormalised pieces in the order of the axis. `None` if there is no mass.
+    fn new(grid: &Arc<Grid>, axis: usize, stretched: Vec<Stretched>) -> Option<Marginal> {
+        let line = &grid.axes()[axis];
+        let masses = stretched.iter().map(|piece| {
+            let gauss = Gauss::with_points(piece.values.len());
+            let mean: f64 = piece.values.iter().zip(&gauss.weights).map(|(value, weight)| value * weight).sum();
+            mean * (piece.high - piece.low) * (line.width(piece.bin) / line.length())
+        });
+        let masses: Vec<f64> = masses.collect();
+        let total: f64 = masses.iter().sum();
+        if !(total > 0.0 && total.is_finite()) {
+            return None;
+        }
+        let scale = 1.0 / (total * line.length());
+        let mut sum = 0.0;
+        let mut pieces = Vec::with_capacity(stretched.len());
+        for (mut piece, mass) in stretched.into_iter().zip(masses) {
+            piece.values.iter_mut().for_each(|value| *value *= scale);
+            let curve = Univariate::from_values(&piece.values);
+            let before = f64::min(sum / total, 1.0);
+            sum += mass;
+            let y = (line.global(piece.bin, piece.low), line.global(piece.bin, piece.high));
+            let t = (piece.low, piece.high);
+            pieces.push(Stored { bin: piece.bin, t, y, p: (before, f64::min(sum / total, 1.0)), curve });
+        }
+        pieces.last_mut()?.p.1 = 1.0;
+        Some(Marginal { grid: grid.clone(), axis, pieces, total })
+    }
+
+    fn line(&self) -> &Axis {
+        &self.grid.axes()[self.axis]
+    }
+
+    /// The mass before normalisation: 1 up to rounding if the density was normalised.
+    pub fn total(&self) -> f64 {
+        self.total
+    }
+
+    /// The smallest interval that holds all pieces. There may be gaps inside.
+    pub fn support(&self) -> (f64, f64) {
+        let ends = self.pieces.first().zip(self.pieces.last());
+        ends.map_or((f64::NAN, f64::NAN), |(first, last)| (first.y.0, last.y.1))
+    }
+
+    /// The last piece that begins at or before a position.
+    fn piece_at(&self, y: f64) -> Option<&Stored> {
+        let after = self.pieces.partition_point(|piece| piece.y.0 <= y);
+        after.checked_sub(1).map(|index| &self.pieces[index])
+    }
+
+    /// The density at a position, 0 outside the support. Pieces are closed; where two meet, the one on the right counts.
+    pub fn density(&self, y: f64) -> f64 {
+        match self.piece_at(y) {
+            Some(piece) if y <= piece.y.1 => piece.curve.value(piece.part(self.line(), y)),
+            _ => 0.0,
+        }
+    }
+
+    /// The probability of values up to a position.
+    pub fn cdf(&self, y: f64) -> f64 {
+        match self.piece_at(y) {
+            Some(piece) if y < piece.y.1 => {
+                let (before, after) = piece.p;
+                let mass = piece.curve.integral();
+                let part = if mass > 0.0 { piece.curve.cdf(piece.part(self.line(), y)) / mass } else { 0.0 };
+                (before + (after - before) * part).clamp(before, after)
+            }
+            Some(piece) => piece.p.1,
+            None => 0.0,
+        }
+    }
+
+    /// The smallest position where [`Marginal::cdf`] reaches a probability. 0 and 1 give the ends of the support.
+    pub fn quantile(&self, p: f64) -> Result<f64, NotAProbability> {
+        if !(0.0..=1.0).contains(&p) {
+            return Err(NotAProbability(p));
+        }
+        let (low, high) = self.support();
+        if p == 0.0 {
+            return Ok(low);
+        }
+        let index = self.pieces.partition_point(|piece| piece.p.1 < p);
+        match self.pieces.get(index) {
+            Some(piece) if p < 1.0 => {
+                let (before, after) = piece.p;
+                let s = piece.curve.inverse((p - before) / (after - before));
+                let t = piece.t.0 + s * (piece.t.1 - piece.t.0);
+                Ok(self.line().global(piece.bin, t).clamp(piece.y.0, piece.y.1))
+            }
+            _ => Ok(high),
+        }
+    }
+
+    /// The mean.
+    pub fn mean(&self) -> f64 {
+        self.support().0 + self.mean_and_variance().0
+    }
+
+    /// The variance.
+    pub fn variance(&self) -> f64 {
+        self.mean_and_variance().1
+    }
+
+    /// The mean as a distance from the low end of the support, and the variance.
+    ///
+    /// Distances come from widths of bins and not from rounded positions: a support far from the origin costs the variance no digits.
+    fn mean_and_variance(&self) -> (f64, f64) {
+        let line = self.line();
+        let mut starts = vec![0.0; line.bins()];
+        (1..line.bins()).for_each(|bin| starts[bin] = starts[bin - 1] + line.width(bin - 1));
+        let place = |piece: &Stored| starts[piece.bin] + piece.t.0 * line.width(piece.bin);
+        let origin = self.pieces.first().map_or(0.0, place);
+        let parts = self.pieces.iter().filter_map(|piece| {
+            let [mass, first, second] = piece.curve.moments();
+            let length = (piece.t.1 - piece.t.0) * line.width(piece.bin);
+            let (mean, square) = (first / mass, second / mass);
+            let spread = (square - mean * mean) * length * length;
+            (mass > 0.0).then(|| (piece.p.1 - piece.p.0, place(piece) - origin + length * mean, spread))
+        });
+        let parts: Vec<(f64, f64, f64)> = parts.collect();
+        let mean: f64 = parts.iter().map(|(mass, mean, _)| mass * mean).sum();
+        let variance = parts.iter().map(|(mass, at, spread)| mass * (spread + (at - mean) * (at - mean)));
+        (mean, variance.sum())
+    }
+
+    /// All pieces from low to high. Between the end of one and the beginning of the next the density is 0.
+    pub fn pieces(&self) -> impl ExactSizeIterator<Item = MarginalPiece> + '_ {
+        self.pieces.iter().map(|piece| MarginalPiece {
+            low: piece.y.0,
+            high: piece.y.1,
+            legendre: piece.curve.legendre(),
+        })
+    }
+
+    /// Points to draw the density through: both ends of every piece and as many inside. It comes down to 0 at the ends and in gaps.
+    pub fn polyline(&self, inside: usize) -> Vec<(f64, f64)> {
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for piece in &self.pieces {
+            let end = points.last().map(|last| last.0);
+            if end != Some(piece.y.0) {
+                points.extend(end.map(|end| (end, 0.0)));
+                points.push((piece.y.0, 0.0));
+            }
+            for k in 0..=inside + 1 {
+                let s = k as f64 / (inside + 1) as f64;
+                let t = piece.t.0 + s * (piece.t.1 - piece.t.0);
+                let y = self.line().global(piece.bin, t).clamp(piece.y.0, piece.y.1);
+                points.push((y, piece.curve.value(s)));
+            }
+        }
+        points.extend(self.pieces.last().map(|last| (last.y.1, 0.0)));
+        points
+    }
+}
+
+impl Stored {
+    /// The part of the piece below a position.
+    fn part(&self, line: &Axis, y: f64) -> f64 {
+        // The rounded ends stand for the true ones, which may be a rounding apart.
+        if y >= self.y.1 {
+            return 1.0;
+        }
+        if y <= self.y.0 {
+            return 0.0;
+        }
+        ((line.local(self.bin, y) - self.t.0) / (self.t.1 - self.t.0)).clamp(0.0, 1.0)
+    }
+}

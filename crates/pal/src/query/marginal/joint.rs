@@ -1,0 +1,140 @@
+//! The joint marginal density of several variables, point by point.
+//!
+//! All elements that contain the given values are cut at them, axis after axis, and the density is integrated over what remains.
+//! Where a point lies on the boundary of elements, those on the side of larger coordinates count, as in [`Side::Right`], so that no point
+//! is counted twice; where there are none, those on the other side do.
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+
+use super::super::slice::{Plane, Side, extent, slice};
+use super::mixture::Mixture;
+use super::slices::visit;
+use crate::density::mesh::Mesh;
+use crate::density::rules::Rules;
+use crate::density::pieces::Pieces;
+
+/// The density of the variables `axes` at points: rows of as many values, in the order of `axes`, which are different axes of the mesh.
+///
+/// With all variables there is nothing to integrate: it is the density itself, of points that are taken to lie in the region.
+pub(crate) fn joint_density(
+    mesh: &Mesh,
+    pieces: &dyn Pieces,
+    weights: &[f64],
+    axes: &[usize],
+    points: &[f64],
+) -> Vec<f64> {
+    if axes.is_empty() {
+        return Vec::new();
+    }
+    let joint = Joint::new(mesh, axes, pieces);
+    let unit: f64 = axes.iter().map(|axis| mesh.grid.axes()[*axis].length()).product();
+    let density = |mixture: &mut Mixture, point: &[f64]| joint.relative(mixture, point) / unit;
+    points.par_chunks_exact(axes.len()).map_init(|| Mixture::new(pieces, weights), density).collect()
+}
+
+struct Joint<'a> {
+    mesh: &'a Mesh,
+    axes: &'a [usize],
+    /// The other axes.
+    free: Vec<usize>,
+    rules: Option<Rules>,
+    /// Elements by their bins along `axes`.
+    by_bin: BTreeMap<Vec<u32>, Vec<usize>>,
+    /// Their extents along `axes`, element by element.
+    extents: Vec<(f64, f64)>,
+}
+
+/// A value along one axis as a plane of a bin.
+type Cut = (u32, f64, Side);
+
+impl<'a> Joint<'a> {
+    fn new(mesh: &'a Mesh, axes: &'a [usize], pieces: &dyn Pieces) -> Joint<'a> {
+        let n = mesh.dimension();
+        let free: Vec<usize> = (0..n).filter(|axis| !axes.contains(axis)).collect();
+        let rules = (!free.is_empty()).then(|| Rules::new(free.len(), pieces.degree()));
+        let mut joint = Joint { mesh, axes, free, rules, by_bin: BTreeMap::new(), extents: Vec::new() };
+        if joint.rules.is_some() {
+            for (index, element) in mesh.elements.iter().enumerate() {
+                let bin = axes.iter().map(|axis| element.bin[*axis]).collect();
+                joint.by_bin.entry(bin).or_default().push(index);
+                joint.extents.extend(axes.iter().map(|axis| extent(&element.shape, n, *axis)));
+            }
+        }
+        joint
+    }
+
+    /// The density at a point relative to the box of its axes.
+    fn relative(&self, mixture: &mut Mixture, point: &[f64]) -> f64 {
+        let cuts: Vec<Cut> = self.axes.iter().zip(point).map(|(axis, y)| self.place(*axis, *y)).collect();
+        let Some(rules) = &self.rules else {
+            let (mut bin, mut t) = (vec![0; cuts.len()], vec![0.0; cuts.len()]);
+            self.axes.iter().zip(&cuts).for_each(|(axis, cut)| (bin[*axis], t[*axis]) = (cut.0, cut.1));
+            return mixture.value(&bin, &t);
+        };
+        if let Some(value) = self.integral(rules, mixture, &cuts) {
+            return value;
+        }
+        // Only values where an element ends can find something on their other side.
+        let ends: Vec<(usize, Cut)> = (0..cuts.len()).filter_map(|k| Some((k, self.other_side(k, cuts[k])?))).collect();
+        for choice in 1..1_u64 << ends.len().min(63) {
+            let mut cuts = cuts.clone();
+            let chosen = ends.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1);
+            chosen.for_each(|(_, (k, cut))| cuts[*k] = *cut);
+            if let Some(value) = self.integral(rules, mixture, &cuts) {
+                return value;
+            }
+        }
+        0.0
+    }
+
+    fn place(&self, axis: usize, y: f64) -> Cut {
+        let line = &self.mesh.grid.axes()[axis];
+        let bin = line.bin_of(y);
+        // The rounded ends of the axis stand for the true ones.
+        let end = if line.global(bin, 0.0) == y {
+            0.0
+        } else if line.global(bin, 1.0) == y {
+            1.0
+        } else {
+            line.local(bin, y)
+        };
+        (bin as u32, end, Side::Right)
+    }
+
+    /// The same value approached from the left, if an element along axis number `k` ends there.
+    fn other_side(&self, k: usize, (bin, t, _): Cut) -> Option<Cut> {
+        let (bin, t) = if t == 0.0 && bin > 0 { (bin - 1, 1.0) } else { (bin, t) };
+        let axis = self.axes[k];
+        let ends = |(index, e): (usize, &crate::density::mesh::Element)| {
+            e.bin[axis] == bin && self.extents[index * self.axes.len() + k].1 == t
+        };
+        self.mesh.elements.iter().enumerate().any(ends).then_some((bin, t, Side::Left))
+    }
+
+    /// The integral over the slices at given planes, if there are any.
+    fn integral(&self, rules: &Rules, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
+        let bin: Vec<u32> = cuts.iter().map(|cut| cut.0).collect();
+        let planes: Vec<Plane> =
+            self.axes.iter().zip(cuts).map(|(axis, cut)| Plane { axis: *axis, at: cut.1, side: cut.2 }).collect();
+        let mut point = vec![0.0; self.mesh.dimension()];
+        planes.iter().for_each(|plane| point[plane.axis] = plane.at);
+        let mut sum = None;
+        for &index in self.by_bin.get(&bin)? {
+            let extents = &self.extents[index * cuts.len()..(index + 1) * cuts.len()];
+            if !extents.iter().zip(&planes).all(|(extent, plane)| plane.side.meets(*extent, plane.at)) {
+                continue;
+            }
+            let element = &self.mesh.elements[index];
+            for piece in slice(element, &self.mesh.grid, &planes) {
+                let sum = sum.get_or_insert(0.0);
+                visit(rules, &piece, |t, weight| {
+                    self.free.iter().zip(t).for_each(|(axis, t)| point[*axis] = *t);
+                    *sum += weight * mixture.value(&element.bin, &point);
+                });
+            }
+        }
+        sum
+    }
+}
