@@ -1,1 +1,3 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
+
+pub mod mode;
