@@ -44,9 +44,22 @@ pub(super) fn growth(half: &[f64], degree: usize) -> f64 {
     ((degree * degree) as f64 * SLACK / narrow).exp()
 }
 
+/// An upper bound, and the part of it that is there for rounding: smaller nodes do not lower that.
+#[derive(Clone, Copy)]
+pub(super) struct Bound {
+    pub upper: f64,
+    pub margin: f64,
+}
+
+impl Bound {
+    fn new(upper: f64, margin: f64) -> Bound {
+        Bound { upper: upper + margin, margin }
+    }
+}
+
 impl View<'_> {
     /// Bound (1).
-    pub fn linear(&self) -> f64 {
+    pub fn linear(&self) -> Bound {
         let n = self.basis.dimension;
         let c = &self.series.coefficients;
         let slope: Vec<f64> = (0..n).map(|i| self.basis.linear(c, i)).collect();
@@ -55,11 +68,12 @@ impl View<'_> {
         let rest: f64 = self.sizes.iter().skip(2).sum();
         let all: f64 = self.sizes.iter().sum();
         let rounding = (c.len() + 8) as f64 * EPS * all;
-        c[0] + reach + beyond + rest * growth(self.half, self.sizes.len()) + rounding + self.series.error
+        let rest = rest * growth(self.half, self.sizes.len());
+        Bound::new(c[0] + reach + rest, beyond + rounding + self.series.error)
     }
 
     /// Bound (2), if the Hessian is close enough to concave for it to be of use.
-    pub fn concave(&self, summit: &Summit) -> Option<f64> {
+    pub fn concave(&self, summit: &Summit) -> Option<Bound> {
         let n = self.basis.dimension;
         let growth = growth(self.half, self.sizes.len());
         if !(growth <= 1.01) {
@@ -71,7 +85,8 @@ impl View<'_> {
         let beyond: f64 = summit.jet.gradient.iter().zip(self.half).map(|(g, half)| g.abs() * SLACK / half).sum();
         let rise = self.hull.rise(&summit.x, &summit.jet.gradient, bend) * (1.0 + 1e-14);
         let bent = bend * n as f64 * (2.0 * (growth - 1.0) + 1e-13);
-        Some(summit.jet.value + rise.max(0.0) + beyond + bent + value + 3.0 * n as f64 * slope + self.series.error)
+        let margin = beyond + bent + value + 3.0 * n as f64 * slope + self.series.error;
+        Some(Bound::new(summit.jet.value + rise.max(0.0), margin))
     }
 
     /// The smallest of a few numbers `m >= 0` for which `m - Hessian` is certainly positive semi-definite on the box.
@@ -79,9 +94,8 @@ impl View<'_> {
         let n = self.basis.dimension;
         let c = &self.series.coefficients;
         let mut higher = vec![0.0; n];
-        for position in self.basis.up_to(2).min(c.len())..c.len() {
-            let size = c[position].abs();
-            higher.iter_mut().zip(self.basis.curvature(position)).for_each(|(sum, k)| *sum += size * k);
+        for (position, c) in c.iter().enumerate().skip(self.basis.up_to(2)) {
+            higher.iter_mut().zip(self.basis.curvature(position)).for_each(|(sum, k)| *sum += c.abs() * k);
         }
         let entry = |k: usize| {
             let (i, j) = (k / n, k % n);
@@ -106,5 +120,69 @@ impl View<'_> {
                 return None;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::noise;
+    use super::*;
+    use crate::moments::Exponents;
+
+    /// A point of a hull, from numbers that look random.
+    fn point(hull: &Hull, n: usize, seed: u64) -> Vec<f64> {
+        let random = |k: usize| noise(seed + k as u64);
+        match hull {
+            Hull::Cube(_) => (0..n).map(|k| (3.0 * random(k) - 1.5).clamp(-1.0, 1.0)).collect(),
+            Hull::Simplex(_, vertices) => {
+                let shares: Vec<f64> = (0..=n).map(|k| (random(k) - 0.2).max(0.0) + 1e-9).collect();
+                let sum: f64 = shares.iter().sum();
+                let at = |j: usize| shares.iter().enumerate().map(|(k, s)| s * vertices[k * n + j]).sum::<f64>() / sum;
+                (0..n).map(at).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn no_value_is_above_a_bound() {
+        let (mut concave, mut tight) = (0, 0);
+        for seed in 0..600u64 {
+            let n = 1 + (seed % 3) as usize;
+            let exponents = Exponents::total_degree(n, 2 + (seed % 5) as u16).unwrap();
+            let basis = Basis::new(&exponents);
+            // From wild polynomials to those of small nodes near a maximum.
+            let decay = 0.02 + 0.5 * noise(seed + 5000);
+            let coefficient = |(k, a): (usize, &[u16])| {
+                let size = decay.powi(i32::from(a.iter().sum::<u16>()));
+                let value = size * (2.0 * noise(seed * 1000 + k as u64) - 1.0);
+                if a.contains(&2) && seed % 2 == 0 { -value.abs() - 0.5 * size } else { value }
+            };
+            let coefficients = exponents.iter().enumerate().map(coefficient).collect();
+            let series = Series { coefficients, error: 0.0 };
+            let hull = match seed % 4 {
+                0 | 1 => Hull::Cube(n),
+                _ => Hull::Simplex(n, (0..n * (n + 1)).map(|k| 2.0 * noise(seed * 77 + k as u64) - 1.0).collect()),
+            };
+            let half = vec![0.01; n];
+            let sizes = series.sizes(&basis);
+            let view = View { basis: &basis, series: &series, sizes: &sizes, hull: &hull, half: &half };
+            let linear = view.linear();
+            let start = hull.start(&basis, &series);
+            let mut summit = hull.start(&basis, &series);
+            hull.climb(&basis, &series, &mut summit, 8, 0.0);
+            assert!(summit.jet.value >= start.jet.value);
+            let bounds = [Some(linear), view.concave(&start), view.concave(&summit)];
+            let values = (0..500).map(|k| series.value(&basis, &point(&hull, n, seed * 100_000 + 10 * k)));
+            let largest = values.fold(summit.jet.value, f64::max);
+            for (which, bound) in bounds.iter().enumerate() {
+                assert!(bound.is_none_or(|bound| largest <= bound.upper), "seed {seed}, bound {which}");
+            }
+            if let Some(bound) = bounds[2] {
+                concave += 1;
+                tight += usize::from(bound.upper - largest <= 1e-7 * sizes.iter().sum::<f64>());
+            }
+        }
+        // Else the test would say little about the second bound.
+        assert!(concave > 100 && tight > 100, "{concave} bounds of the second kind, {tight} of them tight");
     }
 }

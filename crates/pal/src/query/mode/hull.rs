@@ -94,9 +94,11 @@ impl Hull {
     /// Climbs from a point for some steps, or until the linear model promises no more than `tolerance`.
     pub fn climb(&self, basis: &Basis, series: &Series, summit: &mut Summit, steps: usize, tolerance: f64) {
         for _ in 0..steps {
-            if self.rise(&summit.x, &summit.jet.gradient, 0.0) <= tolerance {
+            let promise = self.rise(&summit.x, &summit.jet.gradient, 0.0);
+            if promise <= tolerance {
                 return;
             }
+            let (value, level) = (summit.jet.value, 8.0 * f64::EPSILON * summit.jet.value.abs());
             let mut model = self.model(&summit.jet);
             let mut target = summit.y.clone();
             model.maximise(self, &mut target);
@@ -105,7 +107,9 @@ impl Hull {
             for _ in 0..6 {
                 let x = self.point(&target);
                 let jet = series.jet(basis, &x);
-                if jet.value > summit.jet.value {
+                // At the top values no longer differ; gradients do.
+                let flatter = || self.rise(&x, &jet.gradient, 0.0) < 0.5 * promise;
+                if jet.value > value + level || (jet.value >= value - level && flatter()) {
                     found = Some(Summit { y: target, x, jet });
                     break;
                 }

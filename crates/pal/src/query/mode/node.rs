@@ -134,11 +134,11 @@ impl Context<'_> {
             }
         };
         let view = View { basis, series: &series, sizes: &sizes, hull: &hull, half: &half };
-        let mut upper = view.linear();
+        let mut bound = view.linear();
         let mut candidate = None;
         let closed = |upper: f64, best: Option<f64>| best.is_some_and(|best| upper <= (1.0 + self.gap) * best);
-        if closed(upper, best) {
-            return Report { upper, open: None, candidate };
+        if closed(bound.upper, best) {
+            return Report { upper: bound.upper, open: None, candidate };
         }
         let higher: f64 = sizes.iter().skip(3).sum();
         let smooth = higher <= 0.5 * sizes.get(2).copied().unwrap_or(0.0);
@@ -147,8 +147,11 @@ impl Context<'_> {
             let tolerance = TRUNCATION * self.gap * summit.jet.value.abs();
             hull.climb(basis, &series, &mut summit, STEPS, tolerance);
         }
-        if smooth && let Some(bound) = view.concave(&summit) {
-            upper = upper.min(bound);
+        if smooth
+            && let Some(other) = view.concave(&summit)
+            && other.upper < bound.upper
+        {
+            bound = other;
         }
         let mut best = best;
         if best.is_none_or(|best| summit.jet.value > best) {
@@ -157,14 +160,15 @@ impl Context<'_> {
             candidate = self.problem.place(element, &t, &self.weights);
             best = best.into_iter().chain(candidate.as_ref().map(|c| c.value)).reduce(f64::max);
         }
-        if closed(upper, best) {
-            return Report { upper, open: None, candidate };
+        if closed(bound.upper, best) {
+            return Report { upper: bound.upper, open: None, candidate };
         }
         let weights = self.cut_weights(element, &series, &half);
-        // Where all but the bound on rounding would do, smaller nodes are of no use.
-        let hopeless = best.is_some_and(|best| upper - series.error <= (1.0 + 0.5 * self.gap) * best);
+        let upper = if bound.upper.is_nan() { f64::INFINITY } else { bound.upper };
+        // Where the bound would do without its margin for rounding, smaller nodes are of no use.
+        let enough = 1.0 + 0.5 * self.gap + 32.0 * f64::EPSILON;
+        let hopeless = best.is_some_and(|best| upper - bound.margin <= enough * best);
         let exhausted = hopeless || !upper.is_finite() || depth >= MAX_DEPTH || weights.iter().all(|w| *w == 0.0);
-        let upper = if upper.is_nan() { f64::INFINITY } else { upper };
         let open = (!exhausted).then_some(Node { element, depth, shape, low, high, series, weights, upper });
         Report { upper, open, candidate }
     }

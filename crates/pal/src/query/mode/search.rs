@@ -21,6 +21,9 @@ const BATCH: usize = 32;
 /// Elements examined in one round at the beginning.
 const FIRST_BATCH: usize = 64;
 
+/// Rounds without any double that satisfies the constraint before the search gives up.
+const BLIND_ROUNDS: usize = 64;
+
 /// Sizes of densities that are left as they are; others are scaled, lest squares and small parts leave the range of doubles.
 const PLAIN: std::ops::Range<f64> = 1e-100..1e100;
 
@@ -83,7 +86,6 @@ pub(super) fn run(problem: &Problem, options: &ModeOptions) -> Option<Mode> {
         context.weights = scaled(problem.weights, -exponent);
         progress = Progress::begin(&context);
     }
-    progress.best.as_ref()?;
     let stop = progress.run(&context, options, start);
     progress.finish(exponent, stop)
 }
@@ -133,8 +135,11 @@ impl Progress {
 
     fn run(&mut self, context: &Context, options: &ModeOptions, start: Instant) -> ModeStop {
         let certified = |upper: f64, best: Option<f64>| best.is_some_and(|best| upper <= (1.0 + context.gap) * best);
-        loop {
+        for round in 0.. {
             let best = self.value();
+            if best.is_none() && round >= BLIND_ROUNDS {
+                break;
+            }
             match self.heap.peek() {
                 Some(open) if !certified(open.node.upper, best) => {}
                 _ if certified(self.done, best) => return ModeStop::Certified,
@@ -162,6 +167,7 @@ impl Progress {
             let reports: Vec<[Report; 2]> = batch.par_iter().map(examine).collect();
             reports.into_iter().flatten().for_each(|report| self.take(report));
         }
+        ModeStop::Precision
     }
 
     fn finish(self, exponent: i32, stop: ModeStop) -> Option<Mode> {

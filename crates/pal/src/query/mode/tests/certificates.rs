@@ -5,7 +5,7 @@ use super::*;
 use crate::shapes;
 
 /// Numbers in [0, 1) that look random.
-fn noise(seed: u64) -> f64 {
+pub(in super::super) fn noise(seed: u64) -> f64 {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -34,18 +34,18 @@ pub(super) fn mixture(seed: u64, components: u64, bins: usize) -> impl Fn(&[f64]
 }
 
 /// The square of a random polynomial of a total degree.
-fn squared(degree: u16) -> impl Fn(&[f64]) -> f64 + Send + Sync + 'static {
-    let exponents = Exponents::total_degree(2, degree).unwrap();
+fn squared(dimension: usize, degree: u16) -> impl Fn(&[f64]) -> f64 + Send + Sync + 'static {
+    let exponents = Exponents::total_degree(dimension, degree).unwrap();
+    let coefficients: Vec<f64> = (0..exponents.len()).map(|k| noise(k as u64 + 7) - 0.5).collect();
     move |y| {
-        let tables = [y[0], y[1]].map(|y| {
+        let table = |y: &f64| {
             let mut t = vec![0.0; usize::from(degree) + 1];
             chebyshev::values(2.0 * y - 1.0, &mut t);
             t
-        });
-        let term = |(k, a): (usize, &[u16])| {
-            (noise(k as u64 + 7) - 0.5) * tables[0][usize::from(a[0])] * tables[1][usize::from(a[1])]
         };
-        exponents.iter().enumerate().map(term).sum::<f64>().powi(2)
+        let tables: Vec<Vec<f64>> = y.iter().map(table).collect();
+        let term = |a: &[u16]| a.iter().zip(&tables).map(|(a, t)| t[usize::from(*a)]).product::<f64>();
+        coefficients.iter().zip(exponents.iter()).map(|(c, a)| c * term(a)).sum::<f64>().powi(2)
     }
 }
 
@@ -69,13 +69,28 @@ fn mixtures_of_splines_in_one_three_and_four_dimensions() {
 fn one_polynomial_of_high_degree() {
     for degree in [6, 12] {
         let exponents = Exponents::total_degree(2, 2 * degree).unwrap();
-        Scene::with(scattered(5), 1, exponents, squared(degree)).certified();
+        Scene::with(scattered(5), 1, exponents, squared(2, degree)).certified();
     }
 }
 
 #[test]
-fn degree_48() {
+fn a_polynomial_of_degree_48() {
     let exponents = Exponents::total_degree(2, 48).unwrap();
-    let scene = Scene::with(scattered(6), 1, exponents, squared(24));
-    scene.certified();
+    let scene = Scene::with(scattered(6), 1, exponents.clone(), squared(2, 24));
+    let mode = scene.mode(&ModeOptions::default());
+    assert_eq!(mode.stop, ModeStop::Certified);
+    assert!(mode.nodes < 20 * scene.mesh.elements.len(), "{mode:?}");
+    scene.check(&mode, 20_000);
+    let power = |y: &[f64]| (1.0 - 0.5 * ((y[0] - 0.31).powi(2) + (y[1] - 0.77).powi(2))).powi(24);
+    let mode = Scene::with(scattered(6), 1, exponents, power).certified();
+    assert!(close(&mode.point, &[0.31, 0.77], 1e-4), "{mode:?}");
+}
+
+#[test]
+fn polynomials_in_three_and_four_dimensions() {
+    for (n, degree) in [(3, 3), (4, 2), (5, 2)] {
+        let exponents = Exponents::total_degree(n, 2 * degree).unwrap();
+        Scene::with(shapes::simplex(n), 1, exponents.clone(), squared(n, degree)).certified();
+        Scene::with(shapes::cube(n), 1, exponents, squared(n, degree)).certified();
+    }
 }

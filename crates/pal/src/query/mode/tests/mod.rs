@@ -6,6 +6,8 @@ mod runs;
 
 use std::sync::Arc;
 
+pub(super) use certificates::noise;
+
 use super::{Mode, ModeOptions, ModeStop, Problem, search};
 use crate::density::chebyshev;
 use crate::density::grid::{Axis, Grid};
@@ -16,19 +18,21 @@ use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::region::Region;
 
-type Function = dyn Fn(&[f64]) -> f64 + Send + Sync;
+type Function = dyn Fn(&[u32], &[f64]) -> f64 + Send + Sync;
 
-/// One component given as a function of the global point, polynomial on every bin; coefficients come from interpolation.
+/// Multiples of one function of local coordinates, polynomial on every bin; coefficients come from interpolation.
 struct Known {
     grid: Arc<Grid>,
     exponents: Exponents,
     degrees: Vec<usize>,
     function: Box<Function>,
+    /// One factor per component.
+    factors: Vec<f64>,
 }
 
 impl Pieces for Known {
     fn components(&self) -> usize {
-        1
+        self.factors.len()
     }
 
     fn degree(&self) -> Degree {
@@ -36,13 +40,11 @@ impl Pieces for Known {
     }
 
     fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
-        out[0] = self.value(0, bin, t);
+        (0..out.len()).for_each(|c| out[c] = self.value(c, bin, t));
     }
 
-    fn value(&self, _: usize, bin: &[u32], t: &[f64]) -> f64 {
-        let mut point = vec![0.0; t.len()];
-        self.grid.place(bin, t, &mut point);
-        (self.function)(&point)
+    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        self.factors[component] * (self.function)(bin, t)
     }
 
     fn exponents(&self) -> &Exponents {
@@ -51,6 +53,7 @@ impl Pieces for Known {
 
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
         let n = bin.len();
+        let factor: f64 = weights.iter().zip(&self.factors).map(|(w, f)| w * f).sum();
         let node =
             |axis: usize, k: usize| ((k as f64 + 0.5) * std::f64::consts::PI / (self.degrees[axis] + 1) as f64).cos();
         let count: usize = self.degrees.iter().map(|d| d + 1).product();
@@ -67,7 +70,7 @@ impl Pieces for Known {
         let mut table: Vec<f64> = (0..count)
             .map(|k| {
                 let t: Vec<f64> = digits(k).iter().enumerate().map(|(axis, k)| 0.5 + 0.5 * node(axis, *k)).collect();
-                weights[0] * self.value(0, bin, &t)
+                factor * (self.function)(bin, &t)
             })
             .collect();
         let mut stride = 1;
@@ -136,43 +139,46 @@ impl Scene {
         let grid = Arc::new(Grid::new(axes.collect()));
         let mesh = Mesh::new(&region, &grid).unwrap();
         let degrees = (0..exponents.dimension()).map(|j| exponents.iter().map(|a| usize::from(a[j])).max().unwrap());
-        let known = Known { grid, degrees: degrees.collect(), exponents, function: Box::new(function) };
+        let places = grid.clone();
+        let local = move |bin: &[u32], t: &[f64]| {
+            let mut point = vec![0.0; t.len()];
+            places.place(bin, t, &mut point);
+            function(&point)
+        };
+        let known =
+            Known { grid, degrees: degrees.collect(), exponents, function: Box::new(local), factors: vec![1.0] };
         Scene { constraint, mesh, known }
     }
 
     fn mode(&self, options: &ModeOptions) -> Mode {
-        self.weighted(1.0, options).unwrap()
+        self.weighted(&[1.0], options).unwrap()
     }
 
-    fn weighted(&self, weight: f64, options: &ModeOptions) -> Option<Mode> {
+    fn weighted(&self, weights: &[f64], options: &ModeOptions) -> Option<Mode> {
         let membership = self.constraint.membership().unwrap();
         let contains = |point: &[f64]| membership.contains(point);
-        let problem = Problem { mesh: &self.mesh, pieces: &self.known, weights: &[weight], contains: &contains };
+        let problem = Problem { mesh: &self.mesh, pieces: &self.known, weights, contains: &contains };
         search(&problem, options)
     }
 
     /// The mode with default options, checked: inside, as dense as it says, and no point denser than the bound.
     fn certified(&self) -> Mode {
-        let start = std::time::Instant::now();
         let mode = self.mode(&ModeOptions::default());
-        eprintln!(
-            "TIMING {} elements, {} coefficients: {} nodes, {:?}, gap {:e}, at {:?}",
-            self.mesh.elements.len(),
-            self.known.exponents.len(),
-            mode.nodes,
-            start.elapsed(),
-            mode.gap,
-            mode.point
-        );
         assert_eq!(mode.stop, ModeStop::Certified, "{mode:?}");
         assert!(mode.gap <= 1e-6 && mode.log_upper <= mode.log_density + 1.0001e-6);
         self.check(&mode, 100_000);
         mode
     }
 
+    fn value(&self, point: &[f64]) -> f64 {
+        let (mut bin, mut t) = (vec![0; point.len()], vec![0.0; point.len()]);
+        self.mesh.grid.locate(point, &mut bin, &mut t);
+        self.known.value(0, &bin, &t)
+    }
+
     fn check(&self, mode: &Mode, points: usize) {
         assert!(self.constraint.membership().unwrap().contains(&mode.point));
-        let value = (self.known.function)(&mode.point);
+        let value = self.value(&mode.point);
         assert!((value.ln() - mode.log_density).abs() < 1e-12 || value == mode.log_density.exp());
         let upper = mode.log_upper.exp() * (1.0 + 1e-14);
         let n = self.mesh.dimension();

@@ -55,6 +55,15 @@ fn threads_change_nothing() {
 }
 
 #[test]
+fn components_are_weighted() {
+    let mut scene = Scene::new(scattered(2), 3, 6, mixture(7, 2, 3));
+    let one = scene.weighted(&[1.25], &ModeOptions::default()).unwrap();
+    scene.known.factors = vec![1.0, 3.0];
+    let two = scene.weighted(&[0.5, 0.25], &ModeOptions::default()).unwrap();
+    assert!(close(&one.point, &two.point, 1e-12) && (one.log_density - two.log_density).abs() < 1e-12);
+}
+
+#[test]
 fn equal_peaks_are_one_mode() {
     // Four equal maxima at (1/4 or 3/4, 1/4 or 3/4).
     let bump = |y: f64| 1.0 - 16.0 * (y - 0.25).powi(2) * (y - 0.75).powi(2);
