@@ -185,4 +185,43 @@ mod tests {
         // Else the test would say little about the second bound.
         assert!(concave > 100 && tight > 100, "{concave} bounds of the second kind, {tight} of them tight");
     }
+
+    #[test]
+    fn no_curvature_is_above_its_bound() {
+        let (mut seen, mut close) = (0, 0);
+        for seed in 0..400u64 {
+            let n = 1 + (seed % 3) as usize;
+            let exponents = Exponents::tensor(&vec![3 + (seed % 2) as u16; n]).unwrap();
+            let basis = Basis::new(&exponents);
+            // Concave quadratic parts, and higher terms that all bend upwards at the corner (1, .., 1), where they do so most.
+            let decay = 0.02 + 0.2 * noise(seed);
+            let coefficient = |(k, a): (usize, &[u16])| {
+                let size = decay.powi(i32::from(a.iter().sum::<u16>())) * (0.1 + noise(seed * 1000 + k as u64));
+                if a.iter().sum::<u16>() == 2 && a.contains(&2) { -size } else { size }
+            };
+            let coefficients = exponents.iter().enumerate().map(coefficient).collect();
+            let series = Series { coefficients, error: 0.0 };
+            let (hull, half) = (Hull::Cube(n), vec![0.01; n]);
+            let sizes = series.sizes(&basis);
+            let view = View { basis: &basis, series: &series, sizes: &sizes, hull: &hull, half: &half };
+            let Some(bend) = view.bend(1.0) else { continue };
+            seen += 1;
+            let mut largest = f64::NEG_INFINITY;
+            for k in 0..40 {
+                let x = if k == 0 { vec![1.0; n] } else { point(&hull, n, seed * 100_000 + 10 * k) };
+                let hessian = series.jet(&basis, &x).hessian;
+                for direction in 0..20 {
+                    let d = point(&hull, n, seed * 7_000_000 + 100 * k + 5 * direction);
+                    let square: f64 = d.iter().map(|d| d * d).sum();
+                    let bent: f64 = (0..n * n).map(|k| d[k / n] * hessian[k] * d[k % n]).sum();
+                    if square > 0.0 {
+                        largest = largest.max(bent / square);
+                    }
+                }
+            }
+            assert!(largest <= bend, "seed {seed}: {largest} is above {bend}");
+            close += usize::from(largest > 0.1 * bend && bend > 1e-12);
+        }
+        assert!(seen > 100 && close > 20, "{seen} bounds, {close} of them within a factor of ten");
+    }
 }
