@@ -44,9 +44,9 @@ pub enum QueryError {
         "a part of the region with probability {0:.1e} is so thin that it contains no point with coordinates in doubles; rescale or shift the variables"
     )]
     NoDoubles(f64),
-    /// A level outside the unit interval.
-    #[error("{0} is not a probability; give a number between 0 and 1")]
-    Level(f64),
+    /// See there.
+    #[error(transparent)]
+    Level(#[from] super::marginal::NotAProbability),
     /// See there.
     #[error(transparent)]
     Density(#[from] DensityError),

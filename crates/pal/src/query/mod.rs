@@ -7,7 +7,9 @@ mod event;
 mod expectation;
 mod given;
 mod marginal;
+mod mode;
 mod sample;
+mod shape;
 mod slice;
 mod univariate;
 
@@ -17,4 +19,5 @@ pub use error::QueryError;
 pub use event::Event;
 pub use expectation::Expectation;
 pub use marginal::{Marginal, MarginalPiece, NotAProbability};
+pub use mode::{Mode, ModeOptions, ModeStop};
 pub use sample::Sampler;

@@ -1,0 +1,103 @@
+//! What a density looks like: marginals, entropy and mode.
+
+use super::distribution::Distribution;
+use super::entropy::{self, Entropy, EntropyOptions};
+use super::error::QueryError;
+use super::marginal::Marginal;
+use super::marginal::joint::joint_density;
+use super::marginal::slices::Slices;
+use super::mode::{self, Mode, ModeOptions, Problem};
+use crate::density::Compiled;
+
+impl Distribution {
+    /// The exact marginal density of one variable, with its distribution function and quantiles.
+    ///
+    /// ```
+    /// use pal::density::{Compiled, Settings, SosSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x, y] = reals(["x", "y"]);
+    /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
+    /// let settings = SosSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let family = Compiled::new(&triangle, &Settings::Sos(settings))?;
+    /// // Uniform on the triangle: x has density 2 (1 - x).
+    /// let marginal = family.distribution(&[0.0, 1.0, 0.0, 0.0])?.marginal("x")?;
+    /// assert!((marginal.density(0.25) - 1.5).abs() < 1e-14);
+    /// assert!((marginal.quantile(0.75)? - 0.5).abs() < 1e-14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn marginal(&self, variable: &str) -> Result<Marginal, QueryError> {
+        let axis = self.axis(variable)?;
+        let slices = Slices::new(&self.domain.mesh, axis, self.pieces.degree());
+        slices.marginal(&*self.pieces, &self.weights).ok_or(QueryError::Impossible)
+    }
+
+    /// The joint density of some variables at points, given row by row in the order of the variables. With all variables it is the density
+    /// itself.
+    pub fn marginal_density(&self, variables: &[&str], points: &[f64]) -> Result<Vec<f64>, QueryError> {
+        let axes: Vec<usize> = variables.iter().map(|name| self.axis(name)).collect::<Result<_, _>>()?;
+        if let Some(k) = (0..axes.len()).find(|k| axes[..*k].contains(&axes[*k])) {
+            return Err(QueryError::Variables(format!("`{}` is named twice", variables[k])));
+        }
+        if axes.is_empty() || !points.len().is_multiple_of(axes.len()) {
+            return Err(QueryError::Length { what: "points", given: points.len(), wanted: axes.len() });
+        }
+        if axes.len() == self.dimension() {
+            let n = axes.len();
+            let mut ordered = vec![0.0; points.len()];
+            for (from, to) in points.chunks(n).zip(ordered.chunks_mut(n)) {
+                axes.iter().zip(from).for_each(|(axis, x)| to[*axis] = *x);
+            }
+            return Ok(self.log_prob(&ordered).iter().map(|log| log.exp()).collect());
+        }
+        Ok(joint_density(&self.domain.mesh, &*self.pieces, &self.weights, &axes, points))
+    }
+
+    /// The probability that each of some variables is at most a given value.
+    pub fn cdf(&self, values: &[(&str, f64)]) -> Result<f64, QueryError> {
+        let mut condition = crate::formula::Formula::yes();
+        for (name, value) in values {
+            self.axis(name)?;
+            match *value {
+                f64::INFINITY => continue,
+                f64::NEG_INFINITY => return Ok(0.0),
+                _ => {}
+            }
+            let bound = crate::number::from_f64(*value)
+                .map_err(|_| QueryError::Value(crate::formula::Var::new(name), *value))?;
+            condition = condition & crate::formula::real(name).le(bound);
+        }
+        self.probability(&condition)
+    }
+
+    /// The differential entropy in nats, with an estimate of its error.
+    pub fn entropy(&self, options: &EntropyOptions) -> Entropy {
+        entropy::entropy(&self.domain.mesh, &*self.pieces, &self.weights, options)
+    }
+
+    /// The point of largest density, with a bound that no point of the constraint exceeds.
+    pub fn mode(&self, options: &ModeOptions) -> Result<Mode, QueryError> {
+        let membership = self.domain.membership();
+        let problem = Problem {
+            mesh: &self.domain.mesh,
+            pieces: &*self.pieces,
+            weights: &self.weights,
+            contains: &|point| membership.contains(point),
+        };
+        let mut mode = mode::search(&problem, options).ok_or(QueryError::NoDoubles(1.0))?;
+        let volume = self.domain.grid().log_volume();
+        mode.log_density -= volume;
+        mode.log_upper -= volume;
+        Ok(mode)
+    }
+}
+
+impl Compiled {
+    /// The exact marginals of one variable under each parameter vector.
+    pub fn marginals(&self, variable: &str, params: &[f64]) -> Result<Vec<Marginal>, QueryError> {
+        let densities = self.distributions(params)?;
+        let Some(first) = densities.first() else { return Ok(Vec::new()) };
+        let slices = Slices::new(&self.domain().mesh, first.axis(variable)?, self.family().degree());
+        let marginal = |density: &Distribution| slices.marginal(&*density.pieces, &density.weights);
+        densities.iter().map(|density| marginal(density).ok_or(QueryError::Impossible)).collect()
+    }
+}
