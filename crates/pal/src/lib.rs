@@ -3,13 +3,12 @@
 // A comparison that fails for NaN is what sends a doubtful number to the exact path.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
-#[allow(dead_code)]
+mod checksum;
 pub mod density;
 pub mod formula;
 pub mod moments;
 pub mod number;
 pub mod polynomial;
-#[allow(dead_code)]
 pub mod query;
 mod random;
 pub mod region;

@@ -154,7 +154,8 @@ impl Compiled {
         let inside = self.domain().membership().contains_batch(points);
         let mut gradient = vec![0.0; params.len()];
         if rows.len() == 1 {
-            let tasks = points.par_chunks(BLOCK * dimension).zip(cotangent.par_chunks(BLOCK)).zip(inside.par_chunks(BLOCK));
+            let tasks =
+                points.par_chunks(BLOCK * dimension).zip(cotangent.par_chunks(BLOCK)).zip(inside.par_chunks(BLOCK));
             let parts = tasks.map(|((points, cotangent), inside)| {
                 let mut sums = Cotangents::new(&rows[0], &*self.family);
                 let each = points.chunks(dimension).zip(cotangent).zip(inside).filter(|(_, inside)| **inside);
@@ -290,9 +291,7 @@ impl Compiled {
         let mut direct = weights.clone();
         for (c, weight) in direct.iter_mut().enumerate() {
             let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
-            if *weight != 0.0
-                && integral < 1e-3
-                && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
+            if *weight != 0.0 && integral < 1e-3 && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
             {
                 *weight = 0.0;
             }

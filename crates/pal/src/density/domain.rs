@@ -36,9 +36,10 @@ impl Domain {
 
     /// The grid with the given edges per axis.
     pub(crate) fn make_grid(constraint: &Constraint, edges: Vec<Vec<Rational>>) -> Result<Arc<Grid>, DensityError> {
-        let axes = edges.into_iter().zip(&constraint.reals).map(|(edges, var)| {
-            Axis::new(edges).ok_or_else(|| DensityError::Scale(var.clone()))
-        });
+        let axes = edges
+            .into_iter()
+            .zip(&constraint.reals)
+            .map(|(edges, var)| Axis::new(edges).ok_or_else(|| DensityError::Scale(var.clone())));
         Ok(Arc::new(Grid::new(axes.collect::<Result<_, _>>()?)))
     }
 

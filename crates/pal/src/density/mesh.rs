@@ -146,25 +146,6 @@ impl Shape {
         }
     }
 
-    /// The density of the volume at `s`, relative to the volume of the element: its mean over the cube is 1.
-    pub fn jacobian(&self, s: &[f64]) -> f64 {
-        match self {
-            Shape::Cuboid(..) => 1.0,
-            Shape::Simplex(_) => {
-                let n = s.len();
-                s.iter().enumerate().map(|(k, s)| (n - k) as f64 * s.powi((n - 1 - k) as i32)).product()
-            }
-        }
-    }
-
-    /// The degree along axis `k` of `s` of a polynomial times the Jacobian.
-    pub fn degree(&self, degree: Degree, k: usize, dimension: usize) -> usize {
-        match self {
-            Shape::Cuboid(..) => degree.axis,
-            Shape::Simplex(_) => degree.total + dimension - 1 - k,
-        }
-    }
-
     /// The point at a node of a cubature rule: coordinates in the unit cube for boxes, barycentric ones for simplices.
     pub fn at(&self, node: &[f64], t: &mut [f64]) {
         match self {
@@ -192,4 +173,3 @@ impl Shape {
         }
     }
 }
-

@@ -25,10 +25,10 @@ pub trait Pieces: Send + Sync {
     }
 
     /// The exponents of [`Pieces::chebyshev`].
-    fn exponents(&self) -> &Exponents;
+    fn chebyshev_exponents(&self) -> &Exponents;
 
     /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
-    /// [`Pieces::exponents`].
+    /// [`Pieces::chebyshev_exponents`].
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64>;
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::gauss::Gauss;
-use super::mesh::{Degree, Element, Mesh, Shape};
+use super::mesh::{Degree, Element, Shape};
 use crate::moments::gasp;
 
 /// Simplices take the rule with positive weights up to this many nodes.
@@ -42,7 +42,8 @@ impl Rule {
         let axes: Vec<Arc<Gauss>> = (0..n).map(|k| Gauss::for_degree(degree + n - 1 - k)).collect();
         let cube = Rule::product(&axes);
         let mut rule = Rule { width: n + 1, nodes: Vec::new(), weights: cube.weights };
-        let all: Vec<Vec<f64>> = if n == 0 { vec![Vec::new()] } else { cube.nodes.chunks(n).map(<[f64]>::to_vec).collect() };
+        let all: Vec<Vec<f64>> =
+            if n == 0 { vec![Vec::new()] } else { cube.nodes.chunks(n).map(<[f64]>::to_vec).collect() };
         for (s, weight) in all.iter().zip(&mut rule.weights) {
             let mut product = 1.0;
             for (k, s) in s.iter().enumerate() {
@@ -124,11 +125,6 @@ impl Rules {
             Shape::Cuboid(..) => &self.cuboid,
             Shape::Simplex(_) => &self.simplex,
         }
-    }
-
-    /// How many nodes it takes for a mesh.
-    pub fn count(&self, mesh: &Mesh) -> usize {
-        mesh.elements.iter().map(|element| self.of(&element.shape).len()).sum()
     }
 
     /// Visits all nodes of an element in local coordinates, with weights that sum to its volume.

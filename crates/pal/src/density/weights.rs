@@ -3,7 +3,7 @@
 /// `log sum exp`, without overflow; of nothing, and of zeros only, minus infinity.
 pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = terms.clone().fold(f64::NEG_INFINITY, f64::max);
-    if largest == f64::NEG_INFINITY || largest == f64::INFINITY {
+    if largest.is_infinite() {
         return largest;
     }
     largest + terms.map(|x| (x - largest).exp()).sum::<f64>().ln()

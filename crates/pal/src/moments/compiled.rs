@@ -14,6 +14,7 @@ use super::frame::{Converter, Frame};
 use super::integrand::{IntegrandError, lattice_is_cheaper, lost_to_underflow, moment_factor};
 use super::integrate::{IntegrateError, Method, around, integrate};
 use super::simplex::{self, Simplices};
+use crate::checksum::checksum;
 use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
@@ -206,7 +207,7 @@ impl Moments {
             ("exponents", TensorView::new(Dtype::U16, vec![m, n], &exponents)?),
             ("moments", TensorView::new(Dtype::F64, vec![m], &moments)?),
         ];
-        let checksum = checksum([constraint.as_bytes(), &errors, &exponents, &moments]);
+        let checksum = checksum([constraint.as_bytes(), &errors[..], &exponents[..], &moments[..]]);
         let metadata = HashMap::from([
             ("version".to_string(), VERSION.to_string()),
             ("constraint".to_string(), constraint),
@@ -271,17 +272,6 @@ impl Moments {
 
 fn missing(name: &str) -> MomentsError {
     MomentsError::Content(format!("`{name}` is missing"))
-}
-
-/// FNV-1a over all parts: catches damage and careless edits, not malice.
-fn checksum<const N: usize>(parts: [&[u8]; N]) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    for part in parts {
-        for byte in part.iter().chain(&(part.len() as u64).to_le_bytes()) {
-            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-    format!("{hash:016x}")
 }
 
 /// One cell on its way to moments.

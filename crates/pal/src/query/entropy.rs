@@ -19,8 +19,8 @@ use rayon::prelude::*;
 
 use super::marginal::mixture::Mixture;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
-use crate::density::rules::Rules;
 use crate::density::pieces::Pieces;
+use crate::density::rules::Rules;
 
 /// Nodes of the best rule on one element, at most: in many dimensions small elements are worth more than many nodes.
 const NODES: f64 = 4096.0;

@@ -42,7 +42,9 @@ impl Compiled {
 /// Part of a domain, with a message of its own for Boolean variables.
 fn restrict(domain: &Domain, condition: &Formula) -> Result<Domain, QueryError> {
     if let Some(var) = condition.boolean_variables().into_iter().next() {
-        return Err(QueryError::Variables(format!("the condition uses the Boolean variable `{var}`; densities are over reals")));
+        return Err(QueryError::Variables(format!(
+            "the condition uses the Boolean variable `{var}`; densities are over reals"
+        )));
     }
     Ok(domain.within(condition)?)
 }
@@ -101,12 +103,7 @@ impl Distribution {
     }
 
     /// The integral of the density times a polynomial of so many degrees, given at local coordinates.
-    pub(super) fn integral(
-        &self,
-        domain: &Domain,
-        extra: usize,
-        factor: impl Fn(&[u32], &[f64]) -> f64 + Sync,
-    ) -> f64 {
+    pub(super) fn integral(&self, domain: &Domain, extra: usize, factor: impl Fn(&[u32], &[f64]) -> f64 + Sync) -> f64 {
         let rules = Rules::new(self.dimension(), self.pieces.degree().times(extra));
         let parts = domain.mesh.elements.par_iter().map(|element| {
             let mut values = vec![0.0; self.weights.len()];

@@ -101,7 +101,7 @@ impl Slice {
         dimension: usize,
     ) -> Result<Slice, QueryError> {
         let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
-        let all: Vec<Vec<u16>> = whole.exponents().iter().map(project).collect();
+        let all: Vec<Vec<u16>> = whole.chebyshev_exponents().iter().map(project).collect();
         let exponents = Exponents::closure(kept.len(), all.iter().cloned())
             .map_err(|error| QueryError::Variables(error.to_string()))?;
         let at = exponents.positions();
@@ -145,13 +145,13 @@ impl Pieces for Slice {
         self.whole.log_value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
     }
 
-    fn exponents(&self) -> &Exponents {
+    fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
 
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
         let whole = self.whole.chebyshev(&self.full_bin(bin)[..self.dimension], weights);
-        let top = self.whole.exponents().degree() + 1;
+        let top = self.whole.chebyshev_exponents().degree() + 1;
         let fixed: Vec<usize> = (0..self.dimension).filter(|axis| !self.kept.contains(axis)).collect();
         let tables: Vec<Vec<f64>> = fixed
             .iter()
@@ -162,7 +162,7 @@ impl Pieces for Slice {
             })
             .collect();
         let mut sums = vec![0.0; self.exponents.len()];
-        for ((c, alpha), at) in whole.iter().zip(self.whole.exponents().iter()).zip(&self.positions) {
+        for ((c, alpha), at) in whole.iter().zip(self.whole.chebyshev_exponents().iter()).zip(&self.positions) {
             let factor: f64 = fixed.iter().zip(&tables).map(|(axis, table)| table[usize::from(alpha[*axis])]).product();
             sums[*at] += c * factor;
         }

@@ -91,20 +91,20 @@ impl Slicer {
     pub fn cut(&mut self, element: &Element, plane: Plane, share: f64, mut visit: impl FnMut(&Element)) {
         let Plane { axis, at, side } = plane;
         match (&element.shape, &mut self.cuboid.shape) {
-            (Shape::Cuboid(low, high), Shape::Cuboid(low_left, high_left)) => {
-                if side.meets((low[axis], high[axis]), at) {
-                    without(low, axis, low_left);
-                    without(high, axis, high_left);
-                    without(&element.bin, axis, &mut self.cuboid.bin);
-                    self.cuboid.volume = element.volume / ((high[axis] - low[axis]) * share);
-                    visit(&self.cuboid);
-                }
+            (Shape::Cuboid(low, high), Shape::Cuboid(low_left, high_left))
+                if side.meets((low[axis], high[axis]), at) =>
+            {
+                without(low, axis, low_left);
+                without(high, axis, high_left);
+                without(&element.bin, axis, &mut self.cuboid.bin);
+                self.cuboid.volume = element.volume / ((high[axis] - low[axis]) * share);
+                visit(&self.cuboid);
             }
             (Shape::Simplex(vertices), _) => {
                 without(&element.bin, axis, &mut self.simplex.bin);
                 self.cut_simplex(vertices, element.bin.len(), element.volume / share, plane, visit);
             }
-            // The shape of `self.cuboid` never changes.
+            // A box beside the plane; and the shape of `self.cuboid` never changes.
             _ => {}
         }
     }

@@ -92,6 +92,8 @@ pub struct Conditioning {
 const GROWTH: f64 = 1e11;
 /// Beyond this the basis is made orthonormal once more, from values.
 const STRAIGHT: f64 = 1e3;
+/// Where bins cannot be halved any more, a basis that is further from orthonormal than this is refused.
+const ORTHONORMAL: f64 = 1e-10;
 /// Bins per axis are not halved beyond this.
 const MAX_BINS: usize = 16;
 /// The largest number of coefficients of a basis on all bins.
@@ -162,6 +164,12 @@ impl SumOfSquares {
                         let gram = measure.gram_of_values(&functions, &exponents);
                         basis::straighten(&mut functions, &gram).ok_or_else(|| too_high(settings))?;
                     }
+                    if basis::growth(&functions) > GROWTH {
+                        let off = local::deviation(&measure.gram_of_values(&functions, &exponents));
+                        if !(off < ORTHONORMAL) {
+                            return Err(too_high(settings));
+                        }
+                    }
                     functions
                 }
                 None if retry => {
@@ -170,7 +178,6 @@ impl SumOfSquares {
                 }
                 None => return Err(too_high(settings)),
             };
-            if std::env::var("EXPLORE").is_ok() { eprintln!("bins {count} slots {} growth {:e}", bins.len(), basis::growth(&functions)); }
             let mut functions: Vec<DMatrix<f64>> = functions.iter().map(|f| f.select_columns(&chosen)).collect();
             let gram = match settings.basis {
                 Basis::Orthonormal => None,
@@ -195,7 +202,8 @@ impl SumOfSquares {
         let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let size = choose(&exponents, settings.subset).len();
         let wrong = || {
-            let message = format!("the basis in the file has shape {shape:?}, which does not go with constraint and settings");
+            let message =
+                format!("the basis in the file has shape {shape:?}, which does not go with constraint and settings");
             DensityError::Settings(message)
         };
         let [count, slots, columns, rows] = shape else { return Err(wrong()) };
@@ -223,7 +231,10 @@ impl SumOfSquares {
         }
         let n = region.dimension();
         let ends = Domain::ends(region)?;
-        let sets = (Exponents::total_degree(n, settings.degree), Exponents::total_degree(n, settings.degree.saturating_mul(2)));
+        let sets = (
+            Exponents::total_degree(n, settings.degree),
+            Exponents::total_degree(n, settings.degree.saturating_mul(2)),
+        );
         let (exponents, double) = match sets {
             (Ok(exponents), Ok(double)) if exponents.len() <= MAX_BASIS && Rules::feasible(n, degree(settings)) => {
                 (exponents, double)

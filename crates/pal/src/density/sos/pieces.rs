@@ -143,7 +143,7 @@ impl Pieces for SquaredPieces {
         self.with_tables(t, |tables| 2.0 * self.root(component, bin, tables).abs().ln())
     }
 
-    fn exponents(&self) -> &Exponents {
+    fn chebyshev_exponents(&self) -> &Exponents {
         &self.tensors.double
     }
 

@@ -116,13 +116,20 @@ impl SplineMixture {
         let bins: Vec<usize> = edges.iter().map(|edges| edges.len() - 1).collect();
         if TensorForm::entries(&bins) > form::MAX_ENTRIES {
             let counts: Vec<String> = bins.iter().map(|b| (b + 1).to_string()).collect();
-            return fail(format!("{} knots in {n} dimensions make a form that is too large; use fewer", counts.join(" x ")));
+            return fail(format!(
+                "{} knots in {n} dimensions make a form that is too large; use fewer",
+                counts.join(" x ")
+            ));
         }
         let grid = Domain::make_grid(region.constraint(), edges)?;
         Ok(Arc::new(Domain::new(region, &grid)?))
     }
 
-    fn assemble(settings: &SplineSettings, domain: Arc<Domain>, form: TensorForm) -> Result<SplineMixture, DensityError> {
+    fn assemble(
+        settings: &SplineSettings,
+        domain: Arc<Domain>,
+        form: TensorForm,
+    ) -> Result<SplineMixture, DensityError> {
         let stretch = domain.grid().axes().iter().map(|axis| {
             let mean = axis.length() / axis.bins() as f64;
             let uniform = matches!(settings.knots, Knots::Uniform(_));
@@ -182,7 +189,9 @@ fn edges(constraint: &Constraint, knots: &Knots, ends: &Ends) -> Result<Vec<Vec<
             .iter()
             .map(|(low, high)| {
                 let step = (high - low) / Rational::from(count - 1);
-                (0..*count).map(|k| if k + 1 == *count { high.clone() } else { low + &step * Rational::from(k) }).collect()
+                (0..*count)
+                    .map(|k| if k + 1 == *count { high.clone() } else { low + &step * Rational::from(k) })
+                    .collect()
             })
             .collect()),
         Knots::At(lists) if lists.len() != ends.len() => {
@@ -192,7 +201,11 @@ fn edges(constraint: &Constraint, knots: &Knots, ends: &Ends) -> Result<Vec<Vec<
             for ((list, (low, high)), var) in lists.iter().zip(ends).zip(&constraint.reals) {
                 match (list.first(), list.last()) {
                     (Some(first), Some(last)) if list.len() >= 2 && first <= low && last >= high => {}
-                    _ => return fail(format!("the knots along `{var}` must enclose the constraint, which runs from {low} to {high}")),
+                    _ => {
+                        return fail(format!(
+                            "the knots along `{var}` must enclose the constraint, which runs from {low} to {high}"
+                        ));
+                    }
                 }
                 if list.windows(2).any(|pair| pair[0] >= pair[1]) {
                     return fail(format!("the knots along `{var}` must increase"));
@@ -226,7 +239,8 @@ impl Family for SplineMixture {
 
     fn expand(&self, params: &[f64]) -> Expansion {
         let length = self.length();
-        let mut expansion = Expansion { coefficients: vec![0.0; length * self.settings.mixtures], log_scales: Vec::new() };
+        let mut expansion =
+            Expansion { coefficients: vec![0.0; length * self.settings.mixtures], log_scales: Vec::new() };
         let parts = params.chunks(self.params_per_component()).zip(expansion.coefficients.chunks_mut(length));
         for (params, coefficients) in parts {
             self.expand_component(params, coefficients);

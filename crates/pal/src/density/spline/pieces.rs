@@ -58,7 +58,7 @@ impl Pieces for SplinePieces {
         factors.map(|value| 2.0 * value.abs().ln()).sum()
     }
 
-    fn exponents(&self) -> &Exponents {
+    fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
 
@@ -66,9 +66,8 @@ impl Pieces for SplinePieces {
         let n = self.starts.len();
         let mut sum = vec![0.0; self.exponents.len()];
         for (component, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            let squares: Vec<Vec<f64>> = (0..n)
-                .map(|j| chebyshev::square(&hermite::chebyshev(self.cubic(component, j, bin))))
-                .collect();
+            let squares: Vec<Vec<f64>> =
+                (0..n).map(|j| chebyshev::square(&hermite::chebyshev(self.cubic(component, j, bin)))).collect();
             for (sum, alpha) in sum.iter_mut().zip(self.exponents.iter()) {
                 *sum += alpha.iter().zip(&squares).fold(*weight, |product, (a, s)| product * s[usize::from(*a)]);
             }

@@ -23,16 +23,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-
-
 use rayon::prelude::*;
 
 use super::gasp::{BATCH, Batch, Closure, Sampled, Sum, Terms};
 use crate::formula::{Membership, MembershipError};
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
-use crate::region::{Region, Unbounded};
 use crate::random::Stream;
+use crate::region::{Region, Unbounded};
 
 /// Samples that share a random stream. Part of what a seed means.
 const BLOCK: u64 = 4096;

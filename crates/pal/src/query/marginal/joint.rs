@@ -12,8 +12,8 @@ use super::super::slice::{Plane, Side, extent, slice};
 use super::mixture::Mixture;
 use super::slices::visit;
 use crate::density::mesh::Mesh;
-use crate::density::rules::Rules;
 use crate::density::pieces::Pieces;
+use crate::density::rules::Rules;
 
 /// The density of the variables `axes` at points: rows of as many values, in the order of `axes`, which are different axes of the mesh.
 ///

@@ -20,8 +20,8 @@ use super::Marginal;
 use super::mixture::Mixture;
 use crate::density::gauss::Gauss;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
-use crate::density::rules::Rules;
 use crate::density::pieces::Pieces;
+use crate::density::rules::Rules;
 
 /// Projections of vertices closer than this part of the axis count as one.
 const SAME: f64 = 1e-13;

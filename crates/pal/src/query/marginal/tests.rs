@@ -6,8 +6,8 @@ use super::joint::joint_density;
 use super::slices::Slices;
 use super::*;
 use crate::density::mesh::{Degree, Mesh};
-use crate::density::rules::Rules;
 use crate::density::pieces::Pieces;
+use crate::density::rules::Rules;
 use crate::formula::{Formula, Linear, reals};
 use crate::moments::Exponents;
 use crate::number::Rational;
@@ -43,7 +43,7 @@ impl Pieces for Explicit {
         out[component]
     }
 
-    fn exponents(&self) -> &Exponents {
+    fn chebyshev_exponents(&self) -> &Exponents {
         unimplemented!("not needed by marginals")
     }
 

@@ -22,7 +22,6 @@ type Function = dyn Fn(&[u32], &[f64]) -> f64 + Send + Sync;
 
 /// Multiples of one function of local coordinates, polynomial on every bin; coefficients come from interpolation.
 struct Known {
-    grid: Arc<Grid>,
     exponents: Exponents,
     degrees: Vec<usize>,
     function: Box<Function>,
@@ -47,7 +46,7 @@ impl Pieces for Known {
         self.factors[component] * (self.function)(bin, t)
     }
 
-    fn exponents(&self) -> &Exponents {
+    fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
 
@@ -145,8 +144,7 @@ impl Scene {
             places.place(bin, t, &mut point);
             function(&point)
         };
-        let known =
-            Known { grid, degrees: degrees.collect(), exponents, function: Box::new(local), factors: vec![1.0] };
+        let known = Known { degrees: degrees.collect(), exponents, function: Box::new(local), factors: vec![1.0] };
         Scene { constraint, mesh, known }
     }
 

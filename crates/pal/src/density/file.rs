@@ -1,0 +1,197 @@
+//! Compiled families and models as safetensors files.
+//!
+//! A file holds the compiled tensors (f64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON) and a checksum. A model is
+//! a compiled family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into pieces anew.
+
+use std::collections::HashMap;
+
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+
+use super::{Compiled, DensityError, Settings, SplineMixture, SumOfSquares};
+use crate::checksum::checksum;
+use crate::formula::{SmtError, SmtWriteError, parse_smtlib, write_smtlib};
+use crate::query::Distribution;
+use crate::region::Region;
+
+/// What this code writes and reads.
+const VERSION: &str = "pal-density-1";
+
+/// Why a file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Not a safetensors file.
+    #[error("not a safetensors file, or a damaged one: {0}")]
+    Format(#[from] safetensors::SafeTensorError),
+    /// Something else, or written by another version.
+    #[error("not a compiled density: its version is `{0}`, expected `{VERSION}`; make one with `pal compile`")]
+    Version(String),
+    /// The content was changed after it was written.
+    #[error("the checksum does not match: the file was changed or damaged")]
+    Checksum,
+    /// A part is missing or has the wrong shape.
+    #[error("{0}")]
+    Content(String),
+    /// A compiled family without parameters.
+    #[error("the file holds a compiled family without parameters; `pal model` adds some")]
+    NoParams,
+    /// The constraint in the file cannot be read.
+    #[error("the constraint in the file: {0}")]
+    Constraint(#[from] SmtError),
+    /// The constraint cannot be written as SMT-LIB.
+    #[error(transparent)]
+    Write(#[from] SmtWriteError),
+    /// The settings in the file cannot be read.
+    #[error("the settings in the file: {0}")]
+    Settings(#[from] serde_json::Error),
+    /// The family does not fit its constraint or parameters.
+    #[error(transparent)]
+    Density(#[from] DensityError),
+}
+
+/// A compiled family together with parameter vectors: densities ready for questions.
+#[derive(Clone, Debug)]
+pub struct Model {
+    family: Compiled,
+    params: Vec<f64>,
+}
+
+impl Model {
+    /// Checks that there is at least one parameter vector and that each gives a density.
+    pub fn new(family: Compiled, params: Vec<f64>) -> Result<Model, DensityError> {
+        family.distributions(&params)?;
+        Ok(Model { family, params })
+    }
+
+    /// The family.
+    pub fn family(&self) -> &Compiled {
+        &self.family
+    }
+
+    /// The parameter vectors, row by row.
+    pub fn params(&self) -> &[f64] {
+        &self.params
+    }
+
+    /// How many parameter vectors there are.
+    pub fn rows(&self) -> usize {
+        self.params.len() / self.family.num_params()
+    }
+
+    /// One density for each parameter vector.
+    pub fn distributions(&self) -> Result<Vec<Distribution>, DensityError> {
+        self.family.distributions(&self.params)
+    }
+
+    /// The content of a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
+        write(&self.family, Some(&self.params))
+    }
+
+    /// Reads what [`Model::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model, FileError> {
+        let (family, params) = read(bytes)?;
+        Ok(Model::new(family, params.ok_or(FileError::NoParams)?)?)
+    }
+}
+
+impl Compiled {
+    /// The content of a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
+        write(self, None)
+    }
+
+    /// Reads what [`Compiled::to_bytes`] or [`Model::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Compiled, FileError> {
+        Ok(read(bytes)?.0)
+    }
+}
+
+type Tensor = (String, Vec<usize>, Vec<u8>);
+
+fn write(compiled: &Compiled, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
+    let constraint = write_smtlib(compiled.domain().constraint())?;
+    let settings = serde_json::to_string(&compiled.family().settings())?;
+    let bytes = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let mut tensors: Vec<Tensor> = compiled
+        .family()
+        .tensors()
+        .into_iter()
+        .map(|(name, shape, values)| (name.to_string(), shape, bytes(&values)))
+        .collect();
+    if let Some(params) = params {
+        let width = compiled.num_params();
+        tensors.push(("params".to_string(), vec![params.len() / width, width], bytes(params)));
+    }
+    tensors.sort();
+    let metadata = HashMap::from([
+        ("version".to_string(), VERSION.to_string()),
+        ("checksum".to_string(), sum(&constraint, &settings, &tensors)),
+        ("constraint".to_string(), constraint),
+        ("settings".to_string(), settings),
+    ]);
+    let views = tensors
+        .iter()
+        .map(|(name, shape, data)| TensorView::new(Dtype::F64, shape.clone(), data).map(|view| (name.clone(), view)));
+    let views: Vec<_> = views.collect::<Result<_, _>>()?;
+    Ok(safetensors::serialize(views, Some(metadata))?)
+}
+
+fn sum(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
+    let shapes: Vec<String> = tensors.iter().map(|(name, shape, _)| format!("{name} {shape:?}")).collect();
+    let texts = [constraint.as_bytes(), settings.as_bytes()].into_iter();
+    checksum(texts.chain(shapes.iter().map(|s| s.as_bytes())).chain(tensors.iter().map(|(_, _, data)| &data[..])))
+}
+
+fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
+    let (_, header) = SafeTensors::read_metadata(bytes)?;
+    let none = HashMap::new();
+    let metadata = header.metadata().as_ref().unwrap_or(&none);
+    match metadata.get("version").map(String::as_str) {
+        Some(VERSION) => {}
+        other => return Err(FileError::Version(other.unwrap_or("none").to_string())),
+    }
+    let text = |name: &str| metadata.get(name).ok_or_else(|| FileError::Content(format!("`{name}` is missing")));
+    let (constraint, settings) = (text("constraint")?, text("settings")?);
+    let file = SafeTensors::deserialize(bytes)?;
+    let mut tensors: Vec<Tensor> = Vec::new();
+    for (name, view) in file.tensors() {
+        if view.dtype() != Dtype::F64 {
+            return Err(FileError::Content(format!("`{name}` has type {:?}, expected F64", view.dtype())));
+        }
+        tensors.push((name, view.shape().to_vec(), view.data().to_vec()));
+    }
+    tensors.sort();
+    if *text("checksum")? != sum(constraint, settings, &tensors) {
+        return Err(FileError::Checksum);
+    }
+    let mut tensors: HashMap<String, (Vec<usize>, Vec<f64>)> =
+        tensors.into_iter().map(|(name, shape, data)| (name, (shape, doubles(&data)))).collect();
+    let mut take =
+        |name: &str| tensors.remove(name).ok_or_else(|| FileError::Content(format!("the tensor `{name}` is missing")));
+    let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
+    let settings: Settings = serde_json::from_str(settings)?;
+    let compiled: Compiled = match &settings {
+        Settings::Spline(settings) => {
+            let (shape, entries) = take("form")?;
+            SplineMixture::restore(&region, settings, &shape, entries)?.into()
+        }
+        Settings::Sos(settings) => {
+            let (shape, basis) = take("basis")?;
+            let gram = take("gram").ok().map(|(_, gram)| gram);
+            SumOfSquares::restore(&region, settings, (&shape, basis), gram)?.into()
+        }
+    };
+    let params = take("params").ok();
+    if let Some((shape, _)) = &params
+        && shape.last() != Some(&compiled.num_params())
+    {
+        let message = format!("`params` has shape {shape:?}, but the family has {} parameters", compiled.num_params());
+        return Err(FileError::Content(message));
+    }
+    Ok((compiled, params.map(|(_, values)| values)))
+}
+
+fn doubles(data: &[u8]) -> Vec<f64> {
+    let word = |b: &[u8]| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
+    data.chunks_exact(8).map(word).collect()
+}
