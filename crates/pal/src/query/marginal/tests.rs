@@ -409,7 +409,7 @@ fn threads_change_nothing() {
 fn speed() {
     let [x, y] = reals(["x", "y"]);
     let mut region = x.between(0, 14) & y.between(0, 14);
-    for k in 0..40 {
+    for k in 0..110 {
         let (a, b) = ((k * 37) % 130 + 3, (k * 53) % 130 + 3);
         let (u, v) = (10 * &x - a, 10 * &y - b);
         let diamond =
