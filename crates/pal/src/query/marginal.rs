@@ -10,11 +10,13 @@
 //! marginal of several variables is polynomial between the projections of all faces, which are too many to list: it is computed point by
 //! point (`joint`).
 
+#[cfg(test)]
+pub(in crate::query) mod case;
 pub(crate) mod joint;
 pub(in crate::query) mod mixture;
 pub(crate) mod slices;
 #[cfg(test)]
-pub(in crate::query) mod tests;
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,21 +1,24 @@
 //! The slices of a mesh at the quadrature nodes of one axis, from which marginals are built.
 //!
-//! Between two neighbouring projections of vertices every slice keeps its combinatorial type, its vertices move linearly, and the
-//! integral of a polynomial of degree D over it is a polynomial in the coordinate:
+//! Between two neighbouring projections of its vertices a slice of an element keeps its combinatorial type, its vertices move linearly,
+//! and the integral of a polynomial of degree D over it is a polynomial in the coordinate:
 //!
 //! ```text
-//! degree of the marginal <= D + n - 1 where simplices are met,     <= D in that variable where only boxes are
+//! degree of the integral <= D + n - 1 for a simplex,     <= D in that variable for a box
 //! ```
 //!
-//! so that as many slices as that, at Gauss nodes, determine it. The slices themselves are not kept: to cut them again is cheap next to
-//! evaluating a density on them, and all their nodes would be hundreds of megabytes for a large mesh.
+//! so that as many slices as that, at Gauss nodes, determine it. These are the parts of the elements. The marginal is their sum, a
+//! polynomial between two neighbouring projections of vertices of any element. Only the parts take evaluations of the density; to slice
+//! anew between all projections would take a dozen times as many on a map. The slices are cut when they are needed: that is cheap next to
+//! evaluating a density on them, and their nodes need not be stored.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::super::slice::{Plane, Side, Slicer, extent};
+use super::super::slice::{Plane, Side, Slicer};
+use super::super::univariate::Univariate;
 use super::Marginal;
 use super::mixture::Mixture;
 use crate::density::gauss::Gauss;
@@ -32,9 +35,20 @@ pub(crate) struct Slices {
     mesh: Arc<Mesh>,
     axis: usize,
     rules: Rules,
+    parts: Vec<Part>,
     stretches: Vec<Stretch>,
-    /// Elements that a stretch passes through, stretch by stretch.
+    /// Parts that a stretch passes through, stretch by stretch.
     met: Vec<u32>,
+}
+
+/// An element between neighbouring projections of its own vertices.
+#[derive(Debug)]
+struct Part {
+    element: usize,
+    low: f64,
+    high: f64,
+    /// Slices that determine a polynomial on it.
+    nodes: usize,
 }
 
 #[derive(Debug)]
@@ -58,8 +72,8 @@ impl Slices {
     /// For densities of at most this degree. `axis` is one of the mesh.
     pub fn new(mesh: &Arc<Mesh>, axis: usize, degree: Degree) -> Slices {
         let n = mesh.dimension();
-        let extents: Vec<(f64, f64)> = mesh.elements.iter().map(|e| extent(&e.shape, n, axis)).collect();
-        let mut by_bin = vec![Vec::new(); mesh.grid.axes()[axis].bins()];
+        let bins = mesh.grid.axes()[axis].bins();
+        let mut by_bin = vec![Vec::new(); bins];
         for (index, element) in mesh.elements.iter().enumerate() {
             by_bin[element.bin[axis] as usize].push(index);
         }
@@ -67,81 +81,102 @@ impl Slices {
             mesh: mesh.clone(),
             axis,
             rules: Rules::new(n - 1, degree),
+            parts: Vec::new(),
             stretches: Vec::new(),
             met: Vec::new(),
         };
         for (bin, elements) in by_bin.iter().enumerate() {
-            slices.add_bin(bin, elements, &extents, degree);
+            slices.add_bin(bin, elements, degree);
         }
         slices
     }
 
-    fn add_bin(&mut self, bin: usize, elements: &[usize], extents: &[(f64, f64)], degree: Degree) {
+    fn add_bin(&mut self, bin: usize, elements: &[usize], degree: Degree) {
         let n = self.mesh.dimension();
+        let first_part = self.parts.len();
+        let mut projections = Vec::new();
+        for &element in elements {
+            let shape = &self.mesh.elements[element].shape;
+            let own = self::projections(shape, n, self.axis);
+            let nodes = if matches!(shape, Shape::Cuboid(..)) { degree.axis + 1 } else { degree.total + n };
+            let ends = own.windows(2).filter(|ends| ends[0] < ends[1]);
+            self.parts.extend(ends.map(|ends| Part { element, low: ends[0], high: ends[1], nodes }));
+            projections.extend(own);
+        }
         let axis = &self.mesh.grid.axes()[self.axis];
-        let breaks = breaks(&self.mesh, elements, self.axis, SAME * axis.length() / axis.width(bin));
+        let breaks = breaks(projections, SAME * axis.length() / axis.width(bin));
         let middles: Vec<f64> = breaks.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
         let mut met = vec![Vec::new(); middles.len()];
-        for element in elements {
-            let (low, high) = extents[*element];
-            let first = middles.partition_point(|middle| *middle < low);
-            let last = middles.partition_point(|middle| *middle <= high);
-            met[first..last.max(first)].iter_mut().for_each(|met| met.push(*element as u32));
+        for (index, part) in self.parts.iter().enumerate().skip(first_part) {
+            let first = middles.partition_point(|middle| *middle < part.low);
+            let last = middles.partition_point(|middle| *middle < part.high);
+            met[first..last].iter_mut().for_each(|met| met.push(index as u32));
         }
         for (ends, met) in breaks.windows(2).zip(met) {
-            if met.is_empty() {
-                continue;
+            if let Some(nodes) = met.iter().map(|part| self.parts[*part as usize].nodes).max() {
+                let from = self.met.len();
+                self.met.extend(met);
+                let met = from..self.met.len();
+                self.stretches.push(Stretch { bin, low: ends[0], high: ends[1], nodes, met });
             }
-            let is_cuboid = |e: &u32| matches!(self.mesh.elements[*e as usize].shape, Shape::Cuboid(..));
-            let nodes = if met.iter().all(is_cuboid) { degree.axis + 1 } else { degree.total + n };
-            let from = self.met.len();
-            self.met.extend(met);
-            let met = from..self.met.len();
-            self.stretches.push(Stretch { bin, low: ends[0], high: ends[1], nodes, met });
         }
     }
 
     /// The marginal of `sum_c weights_c q_c`. `None` if that has no mass.
     pub fn marginal(&self, pieces: &dyn Pieces, weights: &[f64]) -> Option<Marginal> {
         let scratch = || (Slicer::new(), Mixture::new(pieces, weights), vec![0.0; self.mesh.dimension()]);
-        let stretched: Vec<Stretched> = self
-            .stretches
+        let curves: Vec<Univariate> = self
+            .parts
             .par_iter()
-            .map_init(scratch, |(slicer, mixture, point), stretch| {
-                let gauss = Gauss::with_points(stretch.nodes);
-                let nodes = gauss.nodes.iter().map(|s| stretch.low + s * (stretch.high - stretch.low));
-                let values = nodes.map(|t| self.integral(&self.met[stretch.met.clone()], t, slicer, mixture, point));
-                Stretched { bin: stretch.bin, low: stretch.low, high: stretch.high, values: values.collect() }
+            .map_init(scratch, |(slicer, mixture, point), part| {
+                let element = &self.mesh.elements[part.element];
+                let nodes = nodes(part.nodes, part.low, part.high);
+                let values: Vec<f64> = nodes.map(|t| self.integral(element, t, slicer, mixture, point)).collect();
+                Univariate::from_values(&values)
             })
             .collect();
-        Marginal::new(&self.mesh.grid, self.axis, stretched)
+        let sum = |met: &[u32], t: f64| {
+            let parts = met.iter().map(|part| (&self.parts[*part as usize], &curves[*part as usize]));
+            // A node can lie outside by as much as projections that count as one are apart.
+            parts.map(|(part, curve)| curve.value(((t - part.low) / (part.high - part.low)).clamp(0.0, 1.0))).sum()
+        };
+        let stretched = self.stretches.par_iter().map(|stretch| {
+            let met = &self.met[stretch.met.clone()];
+            let values = nodes(stretch.nodes, stretch.low, stretch.high).map(|t| sum(met, t)).collect();
+            Stretched { bin: stretch.bin, low: stretch.low, high: stretch.high, values }
+        });
+        Marginal::new(&self.mesh.grid, self.axis, stretched.collect())
     }
 
-    /// The integral of a density over the slices of elements at one local coordinate.
+    /// The integral of a density over the slice of an element at a local coordinate.
     fn integral(
         &self,
-        elements: &[u32],
+        element: &Element,
         at: f64,
         slicer: &mut Slicer,
         mixture: &mut Mixture,
         point: &mut [f64],
     ) -> f64 {
         let axis = &self.mesh.grid.axes()[self.axis];
+        let share = axis.width(element.bin[self.axis] as usize) / axis.length();
         let plane = Plane { axis: self.axis, at, side: Side::Right };
         point[self.axis] = at;
         let mut sum = 0.0;
-        for element in elements.iter().map(|e| &self.mesh.elements[*e as usize]) {
-            let share = axis.width(element.bin[self.axis] as usize) / axis.length();
-            slicer.cut(element, plane, share, |slice| {
-                visit(&self.rules, slice, |t, weight| {
-                    point[..self.axis].copy_from_slice(&t[..self.axis]);
-                    point[self.axis + 1..].copy_from_slice(&t[self.axis..]);
-                    sum += weight * mixture.value(&element.bin, point);
-                });
+        slicer.cut(element, plane, share, |slice| {
+            visit(&self.rules, slice, |t, weight| {
+                point[..self.axis].copy_from_slice(&t[..self.axis]);
+                point[self.axis + 1..].copy_from_slice(&t[self.axis..]);
+                sum += weight * mixture.value(&element.bin, point);
             });
-        }
+        });
         sum
     }
+}
+
+/// Gauss nodes of an interval.
+fn nodes(count: usize, low: f64, high: f64) -> impl Iterator<Item = f64> {
+    let gauss = Gauss::with_points(count);
+    (0..count).map(move |k| low + gauss.nodes[k] * (high - low))
 }
 
 /// The nodes of a rule on a slice, which may be a single point.
@@ -149,15 +184,20 @@ pub(super) fn visit(rules: &Rules, slice: &Element, mut visit: impl FnMut(&[f64]
     if slice.bin.is_empty() { visit(&[], slice.volume) } else { rules.visit(slice, visit) }
 }
 
-/// The projections of all vertices of elements of one bin, in order, none closer than `same` to the next.
-fn breaks(mesh: &Mesh, elements: &[usize], axis: usize, same: f64) -> Vec<f64> {
-    let mut all = Vec::new();
-    for element in elements {
-        match &mesh.elements[*element].shape {
-            Shape::Cuboid(low, high) => all.extend([low[axis], high[axis]]),
-            Shape::Simplex(v) => all.extend(v.iter().skip(axis).step_by(mesh.dimension())),
+/// The projections of the vertices of a shape, in order.
+fn projections(shape: &Shape, dimension: usize, axis: usize) -> Vec<f64> {
+    match shape {
+        Shape::Cuboid(low, high) => vec![low[axis], high[axis]],
+        Shape::Simplex(v) => {
+            let mut all: Vec<f64> = v.iter().skip(axis).step_by(dimension).copied().collect();
+            all.sort_by(f64::total_cmp);
+            all
         }
     }
+}
+
+/// Projections in order, none closer than `same` to the next.
+fn breaks(mut all: Vec<f64>, same: f64) -> Vec<f64> {
     all.sort_by(f64::total_cmp);
     let mut kept: Vec<f64> = Vec::new();
     for &position in &all {

@@ -2,105 +2,24 @@
 
 use std::sync::Arc;
 
+use super::case::{Case, large_map, on_threads};
 use super::joint::joint_density;
 use super::slices::Slices;
 use super::*;
-use crate::density::mesh::{Degree, Mesh};
+use crate::density::mesh::Mesh;
 use crate::density::pieces::Pieces;
-use crate::density::rules::Rules;
 use crate::formula::{Formula, Linear, reals};
-use crate::moments::Exponents;
 use crate::number::Rational;
-use crate::region::Region;
-
-type Function = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
-
-/// Polynomials given as code, in true coordinates.
-pub(in crate::query) struct Explicit {
-    grid: Arc<Grid>,
-    degree: Degree,
-    functions: Vec<Function>,
-}
-
-impl Pieces for Explicit {
-    fn components(&self) -> usize {
-        self.functions.len()
-    }
-
-    fn degree(&self) -> Degree {
-        self.degree
-    }
-
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
-        let mut point = vec![0.0; t.len()];
-        self.grid.place(bin, t, &mut point);
-        out.iter_mut().zip(&self.functions).for_each(|(out, f)| *out = f(&point));
-    }
-
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        let mut out = vec![0.0; self.functions.len()];
-        self.values(bin, t, &mut out);
-        out[component]
-    }
-
-    fn chebyshev_exponents(&self) -> &Exponents {
-        unimplemented!("not needed by marginals")
-    }
-
-    fn chebyshev(&self, _: &[u32], _: &[f64]) -> Vec<f64> {
-        unimplemented!("not needed by marginals")
-    }
-}
-
-/// A region in bins with one density on it.
-pub(in crate::query) struct Case {
-    pub mesh: Arc<Mesh>,
-    pub pieces: Explicit,
-    pub weights: Vec<f64>,
-}
-
-impl Case {
-    /// `edges` are the bins per axis, of which the outermost bound the region.
-    pub fn new(
-        region: Formula,
-        edges: &[&[i32]],
-        total: usize,
-        f: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,
-    ) -> Case {
-        let axes = edges.iter().map(|edges| Axis::new(edges.iter().map(|e| Rational::from(*e)).collect()).unwrap());
-        let grid = Arc::new(Grid::new(axes.collect()));
-        let mesh = Arc::new(Mesh::new(&Region::new(&region.into()).unwrap(), &grid).unwrap());
-        Case::on(mesh, total, f)
-    }
-
-    pub fn on(mesh: Arc<Mesh>, total: usize, f: impl Fn(&[f64]) -> f64 + Send + Sync + 'static) -> Case {
-        let degree = Degree { total, axis: total };
-        let f: Function = Arc::new(f);
-        // Two components, so that weights matter.
-        let g = f.clone();
-        let functions: Vec<Function> = vec![f, Arc::new(move |y| 3.0 * g(y))];
-        let pieces = Explicit { grid: mesh.grid.clone(), degree, functions };
-        let rules = Rules::new(mesh.dimension(), degree);
-        let mut mass = 0.0;
-        for element in &mesh.elements {
-            rules.visit(element, |t, w| mass += w * pieces.value(0, &element.bin, t));
-        }
-        Case { mesh, pieces, weights: vec![0.4 / mass, 0.2 / mass] }
-    }
-
-    fn marginal(&self, axis: usize) -> Marginal {
-        let marginal = Slices::new(&self.mesh, axis, self.pieces.degree).marginal(&self.pieces, &self.weights).unwrap();
-        check_laws(&marginal);
-        marginal
-    }
-
-    fn joint(&self, axes: &[usize], points: &[f64]) -> Vec<f64> {
-        joint_density(&self.mesh, &self.pieces, &self.weights, axes, points)
-    }
-}
 
 fn close(a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() <= tolerance, "{a} {b}");
+}
+
+/// A marginal that keeps the laws.
+fn lawful(case: &Case, axis: usize) -> Marginal {
+    let marginal = case.marginal(axis);
+    check_laws(&marginal);
+    marginal
 }
 
 /// What holds for every marginal.
@@ -161,7 +80,7 @@ fn triangle(f: impl Fn(&[f64]) -> f64 + Send + Sync + 'static, degree: usize) ->
 fn uniform_triangle() {
     let case = triangle(|_| 1.0, 0);
     for axis in 0..2 {
-        let marginal = case.marginal(axis);
+        let marginal = lawful(&case, axis);
         assert_eq!(marginal.pieces().len(), 1);
         for y in [0.0, 0.1, 1.0, 1.7, 2.0] {
             close(marginal.density(y), (2.0 - y) / 2.0, 1e-15);
@@ -178,7 +97,7 @@ fn square_of_a_sum_on_a_triangle() {
     // The integral of (x + y)^2 over y from 0 to 2 - x is (8 - x^3) / 3; its integral over x is 4.
     let case = triangle(|y| (y[0] + y[1]).powi(2), 2);
     for axis in 0..2 {
-        let marginal = case.marginal(axis);
+        let marginal = lawful(&case, axis);
         for k in 0..=20 {
             let y = f64::from(k) / 10.0;
             close(marginal.density(y), (8.0 - y.powi(3)) / 12.0, 2e-15);
@@ -187,7 +106,7 @@ fn square_of_a_sum_on_a_triangle() {
         close(marginal.mean(), (16.0 - 32.0 / 5.0) / 12.0, 1e-14);
     }
     // Legendre coefficients of (8 - 8 s^3) / 12 on [0, 2].
-    let piece = case.marginal(0).pieces().next().unwrap();
+    let piece = lawful(&case, 0).pieces().next().unwrap();
     let s3 = [0.25, 0.45, 0.25, 0.05];
     for (k, c) in piece.legendre.iter().enumerate() {
         close(*c, if k == 0 { 0.5 } else { -2.0 / 3.0 * s3[k] }, 1e-14);
@@ -211,7 +130,7 @@ fn rooms_with_holes() {
     };
     let edges: [[&[i32]; 2]; 2] = [[&[0, 4], &[0, 3]], [&[0, 1, 3, 4], &[0, 2, 3]]];
     for edges in edges {
-        let uniform = Case::new(room(), &edges, 0, |_| 1.0).marginal(0);
+        let uniform = lawful(&Case::new(room(), &edges, 0, |_| 1.0), 0);
         for k in 0..400 {
             let x = f64::from(k) / 100.0 + 0.005;
             close(uniform.density(x), heights(x) / 8.75, 1e-14);
@@ -220,7 +139,7 @@ fn rooms_with_holes() {
         close(uniform.cdf(2.0), 5.0 / 8.75, 1e-15);
         // x^2 times the height, over its integral 1 + 2 7/3 + 61/8 + 1.5 (64 - 125/8) / 3.
         let area = 1.0 + 14.0 / 3.0 + (15.625 - 8.0) + 0.5 * (64.0 - 15.625);
-        let square = Case::new(room(), &edges, 2, |y| y[0] * y[0]).marginal(0);
+        let square = lawful(&Case::new(room(), &edges, 2, |y| y[0] * y[0]), 0);
         for x in [0.0, 0.3, 1.4, 2.2, 3.0, 4.0] {
             close(square.density(x), x * x * heights(x) / area, 1e-14);
         }
@@ -240,7 +159,7 @@ fn sloping_walls_against_sums_over_points() {
     let f = |y: &[f64]| (y[0] * y[1] - 2.0).powi(2) + 0.1;
     for edges in [[&[0, 4][..], &[0, 3][..]], [&[0, 1, 2, 3, 4], &[0, 1, 2, 3]]] {
         let case = Case::new(region.clone(), &edges, 4, f);
-        let marginal = case.marginal(0);
+        let marginal = lawful(&case, 0);
         let mass = 12.0 / (case.weights[0] + 3.0 * case.weights[1]);
         for x in [0.1, 0.77, 1.3, 1.5, 2.05, 3.33, 3.9] {
             // The midpoint rule along the other axis.
@@ -257,7 +176,7 @@ fn three_dimensions_and_joint_marginals() {
     let [x, y, z] = reals(["x", "y", "z"]);
     let corner = x.ge(0) & y.ge(0) & z.ge(0) & (&x + &y + &z).le(1);
     let case = Case::new(corner, &[&[0, 1], &[0, 1], &[0, 1]], 1, |y| y[0]);
-    let (mx, my) = (case.marginal(0), case.marginal(1));
+    let (mx, my) = (lawful(&case, 0), lawful(&case, 1));
     for t in [0.0, 0.2, 0.5, 0.9, 1.0] {
         close(mx.density(t), 12.0 * t * (1.0 - t).powi(2), 1e-14);
         close(my.density(t), 4.0 * (1.0 - t).powi(3), 1e-14);
@@ -287,7 +206,7 @@ fn a_solid_with_a_tilted_slot_in_bins() {
     let f = |y: &[f64]| (y[0] - y[1] * y[2] + 1.0).powi(2) + y[2];
     let case = Case::new(solid & !slot, &[&[0, 1, 3], &[0, 3], &[0, 2, 3]], 4, f);
     for axis in 0..3 {
-        let marginal = case.marginal(axis);
+        let marginal = lawful(&case, axis);
         let points: Vec<f64> = (0..30).map(|k| f64::from(k) / 10.0 + 0.03).collect();
         for (y, value) in points.iter().zip(case.joint(&[axis], &points)) {
             close(value, marginal.density(*y), 1e-13);
@@ -303,7 +222,7 @@ fn a_solid_with_a_tilted_slot_in_bins() {
 #[test]
 fn joint_marginals_on_edges_count_once() {
     let case = Case::new(room(), &[&[0, 1, 3, 4], &[0, 2, 3]], 2, |y| y[0] * y[0] + y[1]);
-    let marginal = case.marginal(0);
+    let marginal = lawful(&case, 0);
     let points = [0.0, 1.0, 2.0, 2.5, 3.0, 4.0, 0.3, 5.0];
     for (x, value) in points.iter().zip(case.joint(&[0], &points)) {
         close(value, marginal.density(*x), 1e-14);
@@ -313,7 +232,7 @@ fn joint_marginals_on_edges_count_once() {
     let gap = x.between(0, 3) & y.between(0, 1) & (x.le(1) | x.ge(2));
     for edges in [&[0, 3][..], &[0, 1, 3], &[0, 1, 2, 3]] {
         let case = Case::new(gap.clone(), &[edges, &[0, 1]], 1, |y| y[0]);
-        let marginal = case.marginal(0);
+        let marginal = lawful(&case, 0);
         let points = [0.5, 1.0, 1.5, 2.0, 3.0];
         for (x, value) in points.iter().zip(case.joint(&[0], &points)) {
             close(value, if *x == 1.5 { 0.0 } else { x / 3.0 }, 1e-15);
@@ -332,7 +251,7 @@ fn one_variable() {
     let [x] = reals(["x"]);
     let parts = x.between(0, 1) | x.between(2, 3);
     let case = Case::new(parts, &[&[0, 1, 2, 3]], 4, |y| y[0].powi(4));
-    let marginal = case.marginal(0);
+    let marginal = lawful(&case, 0);
     let mass = (1.0 + 243.0 - 32.0) / 5.0;
     for y in [0.0, 0.5, 1.0, 2.0, 2.5, 3.0] {
         close(marginal.density(y), f64::powi(y, 4) / mass, 1e-14);
@@ -350,7 +269,7 @@ fn permuting_variables_permutes_answers() {
     let one = Case::new(region(&x, &y), &[&[0, 2, 4], &[0, 3]], 4, move |p| f(p[0], p[1]));
     let other = Case::new(region(&y, &x), &[&[0, 3], &[0, 2, 4]], 4, move |p| f(p[1], p[0]));
     for axis in 0..2 {
-        let (a, b) = (one.marginal(axis), other.marginal(1 - axis));
+        let (a, b) = (lawful(&one, axis), lawful(&other, 1 - axis));
         for k in 0..40 {
             let y = f64::from(k) / 10.0;
             close(a.density(y), b.density(y), 1e-13);
@@ -373,23 +292,18 @@ fn slivers_lose_nothing() {
     let block = x.between(0, 1) & y.between(0, 1);
     for region in [wedge(&x, &y), block | thin(&x, &y)] {
         let case = Case::new(region, &[&[0, 2], &[0, 1]], 2, |p| 1.0 + p[0] * p[1]);
-        case.marginal(0);
-        case.marginal(1);
+        lawful(&case, 0);
+        lawful(&case, 1);
     }
 }
 
 #[test]
 fn no_mass_gives_no_marginal() {
     let case = triangle(|_| 1.0, 0);
-    assert!(Slices::new(&case.mesh, 0, case.pieces.degree).marginal(&case.pieces, &[0.0, 0.0]).is_none());
+    assert!(Slices::new(&case.mesh, 0, case.pieces.degree()).marginal(&case.pieces, &[0.0, 0.0]).is_none());
     let empty = Arc::new(Mesh { elements: Vec::new(), ..(*case.mesh).clone() });
-    assert!(Slices::new(&empty, 0, case.pieces.degree).marginal(&case.pieces, &case.weights).is_none());
+    assert!(Slices::new(&empty, 0, case.pieces.degree()).marginal(&case.pieces, &case.weights).is_none());
     assert_eq!(joint_density(&empty, &case.pieces, &case.weights, &[0], &[0.5]), [0.0]);
-}
-
-/// Runs on so many threads.
-pub(in crate::query) fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
 }
 
 #[test]
@@ -398,7 +312,7 @@ fn threads_change_nothing() {
     let all = [1, 2, 5].map(|threads| {
         on_threads(threads, || {
             let points: Vec<f64> = (0..100).map(|k| f64::from(k) / 25.0).collect();
-            (case.marginal(0).pieces().collect::<Vec<_>>(), case.joint(&[0], &points))
+            (lawful(&case, 0).pieces().collect::<Vec<_>>(), case.joint(&[0], &points))
         })
     });
     assert!(all[0] == all[1] && all[0] == all[2]);
@@ -408,21 +322,9 @@ fn threads_change_nothing() {
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
-    let [x, y] = reals(["x", "y"]);
-    let mut region = x.between(0, 14) & y.between(0, 14);
-    for k in 0..40 {
-        let (a, b) = ((k * 37) % 130 + 3, (k * 53) % 130 + 3);
-        let (u, v) = (10 * &x - a, 10 * &y - b);
-        let diamond =
-            (2 * &u + &v).lt(8 + k % 5) & (&u - 2 * &v).lt(9) & (-3 * &u - &v).lt(7) & (-1 * &u + 3 * &v).lt(8);
-        region = region & !diamond;
-    }
-    let edges: Vec<i32> = (0..=14).collect();
+    let case = large_map();
     let start = std::time::Instant::now();
-    let case = Case::new(region, &[&edges, &edges], 12, |p| ((p[0] - 3.0) * (p[1] - 5.0) + 1.0).powi(6) * 1e-6);
-    println!("{} elements in {:.3} s", case.mesh.elements.len(), start.elapsed().as_secs_f64());
-    let start = std::time::Instant::now();
-    let slices = Slices::new(&case.mesh, 0, case.pieces.degree);
+    let slices = Slices::new(&case.mesh, 0, case.pieces.degree());
     println!("slices {:.4} s", start.elapsed().as_secs_f64());
     let start = std::time::Instant::now();
     let marginal = slices.marginal(&case.pieces, &case.weights).unwrap();

@@ -1,0 +1,124 @@
+//! Densities given as code, for the tests of queries.
+
+use std::sync::Arc;
+
+use super::Marginal;
+use super::joint::joint_density;
+use super::slices::Slices;
+use crate::density::mesh::{Degree, Mesh};
+use crate::density::pieces::Pieces;
+use crate::density::rules::Rules;
+use crate::density::{Axis, Grid};
+use crate::formula::{Formula, reals};
+use crate::moments::Exponents;
+use crate::number::Rational;
+use crate::region::Region;
+
+type Function = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
+
+/// Polynomials given as code, in true coordinates.
+pub(in crate::query) struct Explicit {
+    grid: Arc<Grid>,
+    degree: Degree,
+    functions: Vec<Function>,
+}
+
+impl Pieces for Explicit {
+    fn components(&self) -> usize {
+        self.functions.len()
+    }
+
+    fn degree(&self) -> Degree {
+        self.degree
+    }
+
+    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+        let mut point = vec![0.0; t.len()];
+        self.grid.place(bin, t, &mut point);
+        out.iter_mut().zip(&self.functions).for_each(|(out, f)| *out = f(&point));
+    }
+
+    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+        let mut out = vec![0.0; self.functions.len()];
+        self.values(bin, t, &mut out);
+        out[component]
+    }
+
+    fn chebyshev_exponents(&self) -> &Exponents {
+        unimplemented!("not needed by marginals")
+    }
+
+    fn chebyshev(&self, _: &[u32], _: &[f64]) -> Vec<f64> {
+        unimplemented!("not needed by marginals")
+    }
+}
+
+/// A region in bins with one density on it.
+pub(in crate::query) struct Case {
+    pub mesh: Arc<Mesh>,
+    pub pieces: Explicit,
+    pub weights: Vec<f64>,
+}
+
+impl Case {
+    /// `edges` are the bins per axis, of which the outermost bound the region.
+    pub fn new(
+        region: Formula,
+        edges: &[&[i32]],
+        total: usize,
+        f: impl Fn(&[f64]) -> f64 + Send + Sync + 'static,
+    ) -> Case {
+        let axes = edges.iter().map(|edges| Axis::new(edges.iter().map(|e| Rational::from(*e)).collect()).unwrap());
+        let grid = Arc::new(Grid::new(axes.collect()));
+        let mesh = Arc::new(Mesh::new(&Region::new(&region.into()).unwrap(), &grid).unwrap());
+        Case::on(mesh, total, f)
+    }
+
+    pub fn on(mesh: Arc<Mesh>, total: usize, f: impl Fn(&[f64]) -> f64 + Send + Sync + 'static) -> Case {
+        let degree = Degree { total, axis: total };
+        let f: Function = Arc::new(f);
+        // Two components, so that weights matter.
+        let g = f.clone();
+        let functions: Vec<Function> = vec![f, Arc::new(move |y| 3.0 * g(y))];
+        let pieces = Explicit { grid: mesh.grid.clone(), degree, functions };
+        let rules = Rules::new(mesh.dimension(), degree);
+        let mut mass = 0.0;
+        for element in &mesh.elements {
+            rules.visit(element, |t, w| mass += w * pieces.value(0, &element.bin, t));
+        }
+        Case { mesh, pieces, weights: vec![0.4 / mass, 0.2 / mass] }
+    }
+
+    /// The marginal of one variable.
+    pub fn marginal(&self, axis: usize) -> Marginal {
+        Slices::new(&self.mesh, axis, self.pieces.degree).marginal(&self.pieces, &self.weights).unwrap()
+    }
+
+    /// The joint marginal of several.
+    pub fn joint(&self, axes: &[usize], points: &[f64]) -> Vec<f64> {
+        joint_density(&self.mesh, &self.pieces, &self.weights, axes, points)
+    }
+}
+
+/// Runs on so many threads.
+pub(in crate::query) fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
+}
+
+/// A map with 110 obstacles on 14 x 14 bins, degree 12.
+pub(in crate::query) fn large_map() -> Case {
+    let [x, y] = reals(["x", "y"]);
+    let mut region = x.between(0, 14) & y.between(0, 14);
+    for k in 0..110 {
+        let (a, b) = ((k * 37) % 130 + 3, (k * 53) % 130 + 3);
+        let (u, v) = (10 * &x - a, 10 * &y - b);
+        let diamond =
+            (2 * &u + &v).lt(8 + k % 5) & (&u - 2 * &v).lt(9) & (-3 * &u - &v).lt(7) & (-1 * &u + 3 * &v).lt(8);
+        region = region & !diamond;
+    }
+    let edges: Vec<i32> = (0..=14).collect();
+    let start = std::time::Instant::now();
+    let case = Case::new(region, &[&edges, &edges], 12, |p| ((p[0] - 3.0) * (p[1] - 5.0) + 1.0).powi(6) * 1e-6);
+    println!("{} elements in {:.3} s", case.mesh.elements.len(), start.elapsed().as_secs_f64());
+    case
+}
