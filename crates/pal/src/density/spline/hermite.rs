@@ -87,7 +87,7 @@ pub(super) fn chebyshev(b: &[f64]) -> [f64; CUBIC] {
     let (odd_ends, odd_middle) = (b[3] - b[0], b[2] - b[1]);
     [
         (5.0 * ends + 3.0 * middle) / 16.0,
-        (15.0 * odd_ends + 9.0 * odd_middle) / 32.0,
+        (15.0 * odd_ends + 3.0 * odd_middle) / 32.0,
         3.0 * (ends - middle) / 16.0,
         (odd_ends - 3.0 * odd_middle) / 32.0,
     ]
