@@ -37,6 +37,7 @@ test-wmi:
 bench:
 	$(CARGO) bench -p pal --bench regions
 	$(CARGO) bench -p pal --bench moments
+	$(CARGO) bench -p pal --bench densities
 	$(CARGO) build --release -p pal-cli
 	$(PYTHON) bench/run.py $(BENCH)
 

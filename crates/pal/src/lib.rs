@@ -1,4 +1,4 @@
-//! Exact regions and integrals under linear constraints.
+//! Exact regions, integrals and densities under linear constraints.
 #![deny(missing_docs)]
 // A comparison that fails for NaN is what sends a doubtful number to the exact path.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
@@ -18,3 +18,7 @@ pub mod wmi;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/densities.md")]
+struct Densities;

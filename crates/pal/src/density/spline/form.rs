@@ -182,27 +182,42 @@ impl Form for TensorForm {
     }
 }
 
+/// Nodes that are handled by one matrix product.
+const NODES: usize = 512;
+
 /// Integrals of all products of Bernstein polynomials over an element, times a monomial in box coordinates.
+///
+/// The sum over nodes of `weight B_i1(t_1) .. B_in(t_n)` is a matrix product between the products along the first axes and those along the others.
 fn block(element: &Element, mesh: &Mesh, powers: &[u16], rules: &Rules) -> Vec<f64> {
     let n = mesh.dimension();
-    let mut sums = vec![0.0; SQUARE.pow(n as u32)];
+    let half = n / 2;
+    let (rows, columns) = (SQUARE.pow(half as u32), SQUARE.pow((n - half) as u32));
+    // The entries of the transposed matrix: the last axis runs fastest.
+    let mut sums = DMatrix::zeros(columns, rows);
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    let flush = |first: &mut Vec<f64>, second: &mut Vec<f64>, sums: &mut DMatrix<f64>| {
+        let left = DMatrix::from_vec(columns, second.len() / columns, std::mem::take(second));
+        let right = DMatrix::from_vec(rows, first.len() / rows, std::mem::take(first));
+        sums.gemm(1.0, &left, &right.transpose(), 1.0);
+    };
     rules.visit(element, |t, weight| {
         let weight = weight * mesh.grid.monomial(&element.bin, t, powers);
-        add_products(t, weight, &mut sums);
+        extend_products(&t[..half], weight, &mut first);
+        extend_products(&t[half..], 1.0, &mut second);
+        if first.len() == NODES * rows {
+            flush(&mut first, &mut second, &mut sums);
+        }
     });
-    sums
+    if !first.is_empty() {
+        flush(&mut first, &mut second, &mut sums);
+    }
+    sums.as_slice().to_vec()
 }
 
-/// Adds `weight * B_i1(t_1) .. B_in(t_n)` for all i.
-fn add_products(t: &[f64], weight: f64, sums: &mut [f64]) {
+/// Appends `factor * B_i1(t_1) .. B_in(t_n)` for all i, the last axis fastest.
+fn extend_products(t: &[f64], factor: f64, out: &mut Vec<f64>) {
     match t {
-        [] => sums[0] += weight,
-        [t] => sums.iter_mut().zip(hermite::square_basis(*t)).for_each(|(s, b)| *s += weight * b),
-        [first, rest @ ..] => {
-            let width = sums.len() / SQUARE;
-            for (part, b) in sums.chunks_mut(width).zip(hermite::square_basis(*first)) {
-                add_products(rest, weight * b, part);
-            }
-        }
+        [] => out.push(factor),
+        [first, rest @ ..] => hermite::square_basis(*first).iter().for_each(|b| extend_products(rest, factor * b, out)),
     }
 }
