@@ -182,10 +182,7 @@ impl Compiled {
 
     /// One density for each parameter vector, for queries.
     pub fn distributions(&self, params: &[f64]) -> Result<Vec<Distribution>, DensityError> {
-        let rows = self.rows(params)?;
-        if let Some(zero) = rows.iter().position(|row| row.log_weights.iter().all(|w| *w == f64::NEG_INFINITY)) {
-            return Err(DensityError::Zero(zero));
-        }
+        let rows = self.proper_rows(params)?;
         Ok(rows.iter().map(|row| self.distribution_of(row)).collect())
     }
 
@@ -200,6 +197,15 @@ impl Compiled {
 
     pub(crate) fn distribution_of(&self, row: &Row) -> Distribution {
         Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.weights())
+    }
+
+    /// Like [`Compiled::rows`], for questions that a density of 0 has no answer to.
+    pub(crate) fn proper_rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
+        let rows = self.rows(params)?;
+        match rows.iter().position(|row| row.log_weights.iter().all(|w| *w == f64::NEG_INFINITY)) {
+            Some(zero) => Err(DensityError::Zero(zero)),
+            None => Ok(rows),
+        }
     }
 
     /// Checks parameter vectors and computes what all answers need.

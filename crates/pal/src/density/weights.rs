@@ -12,7 +12,8 @@ pub(crate) fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
 /// The logarithms of the softmax of logits.
 pub(crate) fn log_softmax(logits: &[f64]) -> Vec<f64> {
     let total = log_sum_exp(logits.iter().copied());
-    logits.iter().map(|x| x - total).collect()
+    // Among nothing but zeros there is nothing to share out.
+    logits.iter().map(|x| if *x == f64::NEG_INFINITY { *x } else { x - total }).collect()
 }
 
 /// The power of two just above the largest magnitude; 1 for zeros.

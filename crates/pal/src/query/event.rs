@@ -57,7 +57,7 @@ impl Event {
 
     /// The probability of the condition under each parameter vector.
     pub fn probability(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
-        let rows = self.family.rows(params)?;
+        let rows = self.family.proper_rows(params)?;
         let expansions: Vec<_> = rows.iter().map(|row| row.expansion.clone()).collect();
         let integrals = self.family.integrals(&*self.form, &self.domain, &[], &expansions);
         let parts = rows.iter().zip(integrals.chunks(self.family.num_components()));

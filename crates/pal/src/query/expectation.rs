@@ -91,7 +91,7 @@ impl Compiled {
         params: &[f64],
         forms: &[(Vec<u16>, Box<dyn Form>)],
     ) -> Result<Vec<Vec<f64>>, crate::density::DensityError> {
-        let rows = self.rows(params)?;
+        let rows = self.proper_rows(params)?;
         let expansions: Vec<_> = rows.iter().map(|row| row.expansion.clone()).collect();
         let components = self.num_components();
         let mut values = vec![Vec::with_capacity(forms.len()); rows.len()];

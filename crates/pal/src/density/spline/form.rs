@@ -6,7 +6,7 @@
 //! integral of prod_j s_j(y_j)^2  =  H(S_1, .., S_n),      H[i_1, .., i_n] = integral of B_i1(y_1) .. B_in(y_n)
 //! ```
 //!
-//! so the integrals of a whole batch are one matrix product with the last axis and n - 1 short contractions.
+//! so the integrals of a whole batch are one matrix product with the first axis and n - 1 short contractions.
 
 use nalgebra::{DMatrix, DMatrixView};
 use rayon::prelude::*;
@@ -92,27 +92,28 @@ impl TensorForm {
         &squares[start..start + self.sizes[axis]]
     }
 
-    /// Integrals of components given by their squares.
-    fn block_integrals(&self, components: &[Vec<f64>]) -> Vec<f64> {
+    /// Integrals of components given by their squares, one after the other.
+    fn block_integrals(&self, squares: &[f64]) -> Vec<f64> {
         let n = self.sizes.len();
-        let last = self.sizes[n - 1];
-        let rows = self.entries.len() / last;
-        let mut left = DMatrix::zeros(components.len(), last);
-        for (k, squares) in components.iter().enumerate() {
-            left.row_mut(k).iter_mut().zip(self.axis(squares, n - 1)).for_each(|(x, s)| *x = *s);
-        }
-        // Rows of H are columns of its transpose, which is how nalgebra reads the entries.
-        let transposed = DMatrixView::from_slice(&self.entries, last, rows);
-        let mut contracted = DMatrix::zeros(components.len(), rows);
-        contracted.gemm(1.0, &left, &transposed, 0.0);
-        let finish = |(k, squares): (usize, &Vec<f64>)| {
-            let mut rest: Vec<f64> = contracted.row(k).iter().copied().collect();
-            for j in (0..n - 1).rev() {
+        let length: usize = self.sizes.iter().sum();
+        let (first, rest) = (self.sizes[0], self.entries.len() / self.sizes[0]);
+        let count = squares.len() / length;
+        let columns: Vec<f64> = squares.chunks(length).flat_map(|component| &component[..first]).copied().collect();
+        // Seen as a matrix by columns, the entries have the first axis across and all others down.
+        let entries = DMatrixView::from_slice(&self.entries, rest, first);
+        let mut contracted = DMatrix::zeros(rest, count);
+        contracted.gemm(1.0, &entries, &DMatrixView::from_slice(&columns, first, count), 0.0);
+        let finish = |(column, squares): (&[f64], &[f64])| {
+            if n == 1 {
+                return column[0];
+            }
+            let mut rest = contract_last(column, self.axis(squares, n - 1));
+            for j in (1..n - 1).rev() {
                 rest = contract_last(&rest, self.axis(squares, j));
             }
             rest[0]
         };
-        components.iter().enumerate().map(finish).collect()
+        contracted.as_slice().chunks(rest).zip(squares.chunks(length)).map(finish).collect()
     }
 }
 
@@ -138,7 +139,7 @@ impl Form for TensorForm {
         let length = self.sizes.iter().sum::<usize>() / SQUARE * CUBIC;
         let components: Vec<&[f64]> = expansions.iter().flat_map(|row| row.coefficients.chunks(length)).collect();
         let blocks = components.par_chunks(BLOCK).map(|block| {
-            let squares: Vec<Vec<f64>> = block.iter().map(|coefficients| self.squares(coefficients)).collect();
+            let squares: Vec<f64> = block.iter().flat_map(|coefficients| self.squares(coefficients)).collect();
             self.block_integrals(&squares)
         });
         // A square integrates to no less than 0, whatever rounding says.
@@ -149,7 +150,7 @@ impl Form for TensorForm {
         let length = coefficients.len() / self.components;
         let mut squares = self.squares(&coefficients[component * length..(component + 1) * length]);
         squares.iter_mut().for_each(|s| *s = s.abs());
-        self.block_integrals(&[squares])[0]
+        self.block_integrals(&squares)[0]
     }
 
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]) {

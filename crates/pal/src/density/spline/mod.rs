@@ -5,7 +5,7 @@
 //! ```
 //!
 //! with cubic Hermite splines s_mj on K_j knots per axis. The parameters of one density are, for each of the M mixture components, one
-//! logit (w is their softmax) and for each axis K_j values and K_j derivatives at the knots: `M (2 K n + 1)` numbers. Derivatives are per mean
+//! logit (w is the softmax of the logits of all components that have mass) and for each axis K_j values and K_j derivatives at the knots: `M (2 K n + 1)` numbers. Derivatives are per mean
 //! distance of the knots. Beyond the first and last knot there is nothing: the knots span the box around the constraint.
 
 mod form;
@@ -151,8 +151,11 @@ impl SplineMixture {
         CUBIC * self.stretch.iter().map(Vec::len).sum::<usize>()
     }
 
-    fn logits(&self, params: &[f64]) -> Vec<f64> {
-        params.chunks(self.params_per_component()).map(|part| part[0]).collect()
+    /// The logarithms of the weights w: the softmax of the logits of the components that have mass. The others take no part.
+    fn mixture_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
+        let logits = params.chunks(self.params_per_component()).zip(log_integrals);
+        let kept = logits.map(|(part, z)| if *z == f64::NEG_INFINITY { *z } else { part[0] });
+        log_softmax(&kept.collect::<Vec<f64>>())
     }
 
     /// The largest coefficient along each axis of a component, as a power of two.
@@ -274,8 +277,7 @@ impl Family for SplineMixture {
     }
 
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let weights = log_softmax(&self.logits(params));
-        // A component without mass has no weight.
+        let weights = self.mixture_weights(params, log_integrals);
         let normalised = weights.iter().zip(log_integrals);
         normalised.map(|(w, z)| if *z == f64::NEG_INFINITY { *z } else { w - z }).collect()
     }
@@ -288,13 +290,12 @@ impl Family for SplineMixture {
         gradient: &mut [f64],
         integrals: &mut [f64],
     ) {
-        let softmax: Vec<f64> = log_softmax(&self.logits(params)).iter().map(|w| w.exp()).collect();
-        let total: f64 = weights.iter().sum();
-        for (m, g) in weights.iter().enumerate() {
-            gradient[m * self.params_per_component()] += g - total * softmax[m];
-            if log_integrals[m] > f64::NEG_INFINITY {
-                integrals[m] -= g;
-            }
+        let mixture = self.mixture_weights(params, log_integrals);
+        let massive = |m: &usize| log_integrals[*m] > f64::NEG_INFINITY;
+        let total: f64 = (0..weights.len()).filter(massive).map(|m| weights[m]).sum();
+        for m in (0..weights.len()).filter(massive) {
+            gradient[m * self.params_per_component()] += weights[m] - total * mixture[m].exp();
+            integrals[m] -= weights[m];
         }
     }
 
