@@ -50,7 +50,7 @@ impl Row {
 }
 
 /// Integrals this much smaller than the terms they are the sum of are computed again, by cubature of the square itself.
-const CANCELLATION: f64 = 1e-4;
+const CANCELLATION: f64 = 1e-3;
 /// A component with less is taken to have no mass.
 const NO_MASS: f64 = 1e-280;
 /// Points per parallel task.
@@ -247,7 +247,7 @@ impl Compiled {
         integrals.par_chunks_mut(components).zip(expansions).for_each(|(integrals, expansion)| {
             for (c, integral) in integrals.iter_mut().enumerate() {
                 // Scaled coefficients are at most 1, so most integrals pass at a glance.
-                if *integral < 1e-3 * largest && *integral < CANCELLATION * form.scale(&expansion.coefficients, c) {
+                if *integral < 1e-2 * largest && *integral < CANCELLATION * form.scale(&expansion.coefficients, c) {
                     *integral = self.by_cubature(domain, powers, expansion, c);
                 }
             }
@@ -297,7 +297,7 @@ impl Compiled {
         let mut direct = weights.clone();
         for (c, weight) in direct.iter_mut().enumerate() {
             let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
-            if *weight != 0.0 && integral < 1e-3 && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
+            if *weight != 0.0 && integral < 1e-2 && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
             {
                 *weight = 0.0;
             }

@@ -77,6 +77,7 @@ impl From<MeshError> for DensityError {
         match error {
             MeshError::Region(error) => error.into(),
             MeshError::Unbounded(error) => error.into(),
+            MeshError::Simplices(_) => DensityError::Settings(error.to_string()),
         }
     }
 }

@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::grid::Grid;
 use crate::moments::{Converter, Frame};
 use crate::number::Rational;
-use crate::region::{Cell, Polytope, Region, Unbounded};
+use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
 
 /// How a piecewise polynomial grows: the total degree on a bin, and the largest degree in a single variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Mesh {
         let inner = grid.axes().iter().map(|axis| axis.edges()[1..axis.bins()].to_vec());
         let cut = region.with_knots(&inner.collect::<Vec<_>>())?;
         let cells = cut.decompose()?;
-        let parts: Vec<Vec<Element>> = cells.par_iter().map(|cell| elements(cell, grid)).collect();
+        let parts: Vec<Vec<Element>> = cells.par_iter().map(|cell| elements(cell, grid)).collect::<Result<_, _>>()?;
         Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements: parts.into_iter().flatten().collect() })
     }
 
@@ -84,9 +84,17 @@ pub enum MeshError {
     /// See there.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
+    /// A cell of many dimensions.
+    #[error(
+        "a cell of the region has {0:.0} simplices, and a density needs all of them; at most {MAX_SIMPLICES} are possible. Use fewer variables"
+    )]
+    Simplices(f64),
 }
 
-fn elements(cell: &Cell, grid: &Grid) -> Vec<Element> {
+/// The largest number of simplices of one cell.
+const MAX_SIMPLICES: usize = 1_000_000;
+
+fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     let polytope = cell.polytope();
     let bin = cell.bin();
     let edges = grid.axes().iter().zip(bin).map(|(axis, b)| &axis.edges()[*b as usize..*b as usize + 2]);
@@ -102,9 +110,13 @@ fn elements(cell: &Cell, grid: &Grid) -> Vec<Element> {
         };
         let (low, high) = (fold(f64::min), fold(f64::max));
         let volume = share * low.iter().zip(&high).map(|(a, b)| b - a).product::<f64>();
-        return vec![Element { bin: bin.to_vec(), shape: Shape::Cuboid(low, high), volume }];
+        return Ok(vec![Element { bin: bin.to_vec(), shape: Shape::Cuboid(low, high), volume }]);
     }
-    let (simplices, _) = converter.simplices(polytope, &polytope.triangulate(), &corners, coordinate);
+    let lattice = Lattice::new(polytope);
+    if lattice.simplex_count() > MAX_SIMPLICES as f64 {
+        return Err(MeshError::Simplices(lattice.simplex_count()));
+    }
+    let (simplices, _) = converter.simplices(polytope, &lattice.simplices(), &corners, coordinate);
     let n = polytope.dimension();
     let n_factorial: f64 = (1..=n).map(|k| k as f64).product();
     let vertices = simplices.vertices.chunks(n * (n + 1));
@@ -113,7 +125,7 @@ fn elements(cell: &Cell, grid: &Grid) -> Vec<Element> {
         shape: Shape::Simplex(vertices.to_vec()),
         volume: share * size / n_factorial,
     });
-    parts.filter(|element| element.volume > 0.0).collect()
+    Ok(parts.filter(|element| element.volume > 0.0).collect())
 }
 
 /// Whether every facet is orthogonal to an axis.
