@@ -1,12 +1,15 @@
 //! Where a density lives: a constraint, exact membership in it, and its pieces on a grid.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
 
 use super::error::DensityError;
 use super::grid::{Axis, Grid};
-use super::mesh::Mesh;
+use super::mesh::{Element, Mesh};
 use crate::formula::{Constraint, Formula, Membership};
 use crate::number::Rational;
+use crate::random::Stream;
 use crate::region::Region;
 
 /// A constraint made ready for densities.
@@ -15,6 +18,8 @@ pub struct Domain {
     constraint: Constraint,
     membership: Membership,
     pub(crate) mesh: Arc<Mesh>,
+    /// Found when first needed.
+    anchors: OnceLock<Vec<Option<Vec<f64>>>>,
 }
 
 /// Exact ends of the region per axis.
@@ -48,7 +53,7 @@ impl Domain {
         let constraint = region.constraint().clone();
         let membership = constraint.membership()?;
         let mesh = Arc::new(Mesh::new(region, grid)?);
-        Ok(Domain { constraint, membership, mesh })
+        Ok(Domain { constraint, membership, mesh, anchors: OnceLock::new() })
     }
 
     /// The part of it in which another condition holds too; it may be empty.
@@ -86,5 +91,28 @@ impl Domain {
     /// Boxes and simplices the cells were cut into.
     pub fn elements(&self) -> usize {
         self.mesh.elements.len()
+    }
+
+    /// Per element a point of the constraint with coordinates in doubles, in it or next to it; none where no double was found.
+    pub(crate) fn anchors(&self) -> &[Option<Vec<f64>>] {
+        self.anchors.get_or_init(|| self.mesh.elements.par_iter().map(|element| self.anchor(element)).collect())
+    }
+
+    fn anchor(&self, element: &Element) -> Option<Vec<f64>> {
+        let n = self.dimension();
+        let (mut t, mut point) = (element.shape.centre(), vec![0.0; n]);
+        let grid = self.grid();
+        grid.place(&element.bin, &t, &mut point);
+        if self.membership.contains(&point) {
+            return Some(point);
+        }
+        // A centre on an excluded hyperplane, or an element that few doubles meet: look around.
+        let mut stream = Stream::new(0, 0);
+        (0..256).find_map(|_| {
+            let s: Vec<f64> = (0..n).map(|_| stream.unit()).collect();
+            element.shape.map(&s, &mut t);
+            grid.place(&element.bin, &t, &mut point);
+            self.membership.contains(&point).then(|| point.clone())
+        })
     }
 }

@@ -27,6 +27,11 @@ impl Distribution {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn given(&self, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
+        self.on_cut(&self.cut(values)?, values)
+    }
+
+    /// The constraint at the given values.
+    pub(super) fn cut(&self, values: &[(&str, f64)]) -> Result<Cut, QueryError> {
         let constraint = self.domain.constraint();
         let n = self.dimension();
         let mut fixed: Vec<Option<f64>> = vec![None; n];
@@ -52,14 +57,19 @@ impl Distribution {
         let axes = self.domain.grid().axes();
         let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
         let region = Region::new(&sliced).map_err(crate::density::DensityError::from)?;
-        let domain = Domain::new(&region, &grid)?;
+        let domain = Arc::new(Domain::new(&region, &grid)?);
         let (mut bin, mut t) = ([0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
         for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
             let b = axes[axis].bin_of(value);
             (bin[axis], t[axis]) = (b as u32, axes[axis].local(b, value));
         }
-        let pieces = Arc::new(Slice::new(self.pieces.clone(), kept, bin, t, n)?);
-        let joint = Distribution::new(Arc::new(domain), pieces, self.weights.clone());
+        Ok(Cut { domain, kept, bin, t })
+    }
+
+    /// The density on a cut, normalised.
+    pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
+        let pieces = Arc::new(Slice::new(self.pieces.clone(), cut, self.dimension())?);
+        let joint = Distribution::new(cut.domain.clone(), pieces, self.weights.clone());
         let mass = joint.mass(&joint.domain);
         if !(mass > 0.0) {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
@@ -79,6 +89,15 @@ impl Distribution {
     }
 }
 
+/// A constraint with some variables fixed.
+pub(super) struct Cut {
+    domain: Arc<Domain>,
+    kept: Vec<usize>,
+    /// Bin and local coordinate of the fixed variables.
+    bin: [u32; MAX_DIMENSION],
+    t: [f64; MAX_DIMENSION],
+}
+
 /// A piecewise polynomial with some coordinates fixed.
 struct Slice {
     whole: Arc<dyn Pieces>,
@@ -93,13 +112,8 @@ struct Slice {
 }
 
 impl Slice {
-    fn new(
-        whole: Arc<dyn Pieces>,
-        kept: Vec<usize>,
-        bin: [u32; MAX_DIMENSION],
-        t: [f64; MAX_DIMENSION],
-        dimension: usize,
-    ) -> Result<Slice, QueryError> {
+    fn new(whole: Arc<dyn Pieces>, cut: &Cut, dimension: usize) -> Result<Slice, QueryError> {
+        let Cut { kept, bin, t, .. } = cut;
         let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
         let all: Vec<Vec<u16>> = whole.chebyshev_exponents().iter().map(project).collect();
         let exponents = Exponents::closure(kept.len(), all.iter().cloned())
@@ -107,7 +121,7 @@ impl Slice {
         let at = exponents.positions();
         let positions = all.iter().map(|alpha| at.get(&alpha[..]).copied().unwrap_or(0)).collect();
         drop(at);
-        Ok(Slice { whole, kept, bin, t, dimension, exponents, positions })
+        Ok(Slice { whole, kept: kept.clone(), bin: *bin, t: *t, dimension, exponents, positions })
     }
 
     fn full_bin(&self, bin: &[u32]) -> [u32; MAX_DIMENSION] {

@@ -1,5 +1,6 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
 
+mod batch;
 mod distribution;
 mod entropy;
 mod error;

@@ -30,8 +30,6 @@ pub struct Sampler {
     /// Running sums of the masses of all (component, element) pairs that have mass; the last is 1.
     cumulative: Vec<f64>,
     pairs: Vec<(u32, u32)>,
-    /// Per element a point of the constraint in it.
-    anchors: Vec<Option<Vec<f64>>>,
     stages: Stages,
 }
 
@@ -52,9 +50,9 @@ impl Distribution {
         let mesh = &self.domain.mesh;
         let rules = Rules::new(self.dimension(), self.pieces.degree());
         let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &rules)).collect();
-        let anchors: Vec<Option<Vec<f64>>> = mesh.elements.par_iter().map(|element| self.anchor(element)).collect();
+        let anchors = self.domain.anchors();
         let (mut pairs, mut cumulative, mut total, mut lost) = (Vec::new(), Vec::new(), 0.0, 0.0);
-        for (e, (masses, anchor)) in masses.iter().zip(&anchors).enumerate() {
+        for (e, (masses, anchor)) in masses.iter().zip(anchors).enumerate() {
             for (c, mass) in masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
                 if anchor.is_none() {
                     lost += mass;
@@ -79,7 +77,7 @@ impl Distribution {
             cuboid: (0..n).map(|k| stage(Rule::cuboid, degree.axis, degree.axis, k)).collect(),
             simplex: (0..n).map(|k| stage(Rule::simplex, degree.total, degree.total + n - 1 - k, k)).collect(),
         };
-        Ok(Sampler { distribution: self.clone(), cumulative, pairs, anchors, stages })
+        Ok(Sampler { distribution: self.clone(), cumulative, pairs, stages })
     }
 
     /// Independent samples, row by row. The same seed gives the same samples for any number of threads.
@@ -108,26 +106,6 @@ impl Distribution {
             masses.iter_mut().zip(&values).for_each(|(mass, value)| *mass += weight * value);
         });
         masses.iter().zip(&self.weights).map(|(mass, weight)| (mass * weight).max(0.0)).collect()
-    }
-
-    /// A point of the constraint with coordinates in doubles, in the element or next to it.
-    fn anchor(&self, element: &Element) -> Option<Vec<f64>> {
-        let n = self.dimension();
-        let (mut t, mut point) = (element.shape.centre(), vec![0.0; n]);
-        let membership = self.domain.membership();
-        let grid = self.domain.grid();
-        grid.place(&element.bin, &t, &mut point);
-        if membership.contains(&point) {
-            return Some(point);
-        }
-        // A centre on an excluded hyperplane, or an element that few doubles meet: look around.
-        let mut stream = Stream::new(0, 0);
-        (0..256).find_map(|_| {
-            let s: Vec<f64> = (0..n).map(|_| stream.unit()).collect();
-            element.shape.map(&s, &mut t);
-            grid.place(&element.bin, &t, &mut point);
-            membership.contains(&point).then(|| point.clone())
-        })
     }
 }
 
@@ -220,7 +198,7 @@ impl Sampler {
         if membership.contains(point) {
             return;
         }
-        let Some(anchor) = &self.anchors[element] else { return };
+        let Some(anchor) = &self.distribution.domain.anchors()[element] else { return };
         let from = point.to_vec();
         for halvings in (0..=52).rev() {
             let step = 0.5f64.powi(halvings);

@@ -7,7 +7,6 @@ use super::marginal::Marginal;
 use super::marginal::joint::joint_density;
 use super::marginal::slices::Slices;
 use super::mode::{self, Mode, ModeOptions, Problem};
-use crate::density::Compiled;
 
 impl Distribution {
     /// The exact marginal density of one variable, with its distribution function and quantiles.
@@ -88,16 +87,5 @@ impl Distribution {
         mode.log_density -= volume;
         mode.log_upper -= volume;
         Ok(mode)
-    }
-}
-
-impl Compiled {
-    /// The exact marginals of one variable under each parameter vector.
-    pub fn marginals(&self, variable: &str, params: &[f64]) -> Result<Vec<Marginal>, QueryError> {
-        let densities = self.distributions(params)?;
-        let Some(first) = densities.first() else { return Ok(Vec::new()) };
-        let slices = Slices::new(&self.domain().mesh, first.axis(variable)?, self.family().degree());
-        let marginal = |density: &Distribution| slices.marginal(&*density.pieces, &density.weights);
-        densities.iter().map(|density| marginal(density).ok_or(QueryError::Impossible)).collect()
     }
 }
