@@ -158,6 +158,10 @@ impl Condition {
 }
 
 impl Given {
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// The density of the other variables.
     pub fn fix(&self, density: Distribution) -> Result<Distribution> {
         if self.values.is_empty() {
@@ -173,7 +177,12 @@ pub fn term(option: &str, text: &str, scope: &Constraint) -> Result<Formula> {
     parse_smtlib_term(text, scope).map_err(|error| {
         // Terms are written on one line, as a rule.
         let line = if error.line > 1 { format!("line {}, ", error.line) } else { String::new() };
-        anyhow!("{option} \"{}\": {line}column {}: {}", shortened(text), error.column, error.message)
+        // The hint of scripts is of no use here: there is nothing to declare in a term.
+        let message = match error.message.split_once("; declare it first") {
+            Some((what, _)) => format!("{what}; the variables are {}", names(scope).join(", ")),
+            None => error.message,
+        };
+        anyhow!("{option} \"{}\": {line}column {}: {message}", shortened(text), error.column)
     })
 }
 

@@ -14,6 +14,7 @@ mod moment_table;
 pub mod moments;
 pub mod parametrise;
 pub mod plot;
+mod plot_density;
 pub mod query;
 pub mod sample;
 pub mod volume;
