@@ -138,12 +138,35 @@ impl Args {
         }
         let columns = [name, "density", "cdf"].map(str::to_string).to_vec();
         let values = if positions.is_empty() && points.is_none() {
-            marginal.polyline(INSIDE).into_iter().flat_map(|(y, value)| [y, value, marginal.cdf(y)]).collect()
+            curve(&marginal).into_iter().flat_map(|(y, value)| [y, value, marginal.cdf(y)]).collect()
         } else {
             positions.iter().flat_map(|y| [*y, marginal.density(*y), marginal.cdf(*y)]).collect()
         };
         Ok((columns, values))
     }
+}
+
+/// Points to draw a marginal density through.
+pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
+    let (low, high) = marginal.support();
+    // Pieces that meet may end and begin a rounding apart, which is no gap to come down to 0 in.
+    let hair = 1e-12 * (high - low).max(low.abs()).max(high.abs());
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for point in marginal.polyline(INSIDE) {
+        if let [.., before, down] = points[..]
+            && point.1 == 0.0
+            && down.1 == 0.0
+            && before.0 == down.0
+            && point.0 - down.0 <= hair
+            && point.0 > low
+            && down.0 < high
+        {
+            points.pop();
+            continue;
+        }
+        points.push(point);
+    }
+    points
 }
 
 fn pieces(marginal: &Marginal) -> Answer {

@@ -6,6 +6,7 @@ pub mod check;
 pub mod compile;
 pub mod completions;
 pub mod demo;
+mod demo_density;
 pub mod integrate;
 pub mod logprob;
 pub mod marginal;

@@ -10,6 +10,7 @@ use pal::query::{Distribution, ModeOptions, ModeStop};
 use pal::region::Region;
 use serde::Serialize;
 
+use super::marginal::curve;
 use crate::model::{self, Given, term};
 use crate::numbers::{counted, finite};
 use crate::picture::density::{DensityScene, render};
@@ -169,11 +170,7 @@ impl Options {
         let marginals = match self.marginals {
             false => None,
             true => Some(
-                constraint
-                    .reals
-                    .iter()
-                    .map(|var| Ok(density.marginal(var.name())?.polyline(7)))
-                    .collect::<Result<_>>()?,
+                constraint.reals.iter().map(|var| Ok(curve(&density.marginal(var.name())?))).collect::<Result<_>>()?,
             ),
         };
         let shapes = pieces(constraint, progress)?;
