@@ -63,6 +63,16 @@ impl Input {
         name(&self.file)
     }
 
+    /// The file, and the first option that says something about a constraint.
+    pub fn as_path(&self) -> (&Path, Option<&'static str>) {
+        let options = [
+            ("--format", self.format.is_some()),
+            ("--meaning", self.meaning.is_some()),
+            ("--bounds", self.bounds.is_some()),
+        ];
+        (&self.file, options.into_iter().find(|(_, given)| *given).map(|(option, _)| option))
+    }
+
     /// Reads the constraint and prepares the region; errors name the file.
     pub fn region(&self) -> Result<Region> {
         let read = || -> Result<Region> { Ok(Region::new(&self.parse()?)?) };

@@ -6,13 +6,13 @@
 mod commands;
 mod input;
 mod limits;
+mod listing;
 mod method;
+mod model;
 mod numbers;
 mod output;
 mod picture;
 mod progress;
-// Written ahead of the commands on densities, which read points and write samples.
-#[allow(dead_code)]
 mod table;
 
 use std::process::ExitCode;
@@ -20,7 +20,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
-use commands::{cells, check, completions, demo, integrate, plot, volume, wmi};
+use commands::{
+    cells, check, compile, completions, demo, integrate, logprob, marginal, mode, moments, parametrise, plot, query,
+    sample, volume, wmi,
+};
 
 /// How a run ended, when it did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +47,11 @@ struct Cli {
     command: Command,
 }
 
-const LONG_ABOUT: &str = "Exact regions and integrals under linear constraints.\n\n\
+const LONG_ABOUT: &str = "Exact regions, integrals and densities under linear constraints.\n\n\
     Reads a constraint (SMT-LIB 2 formulas, GeoJSON maps), tells what kind of region it describes, cuts it into disjoint \
-    convex cells with exact rational vertices, integrates polynomials over it, and draws it. Solves weighted model \
-    integration problems.";
+    convex cells with exact rational vertices, integrates polynomials over it, and draws it. Compiles families of \
+    densities on it, which give no mass to anything else, and answers questions about them: probabilities, samples, marginals, \
+    modes, moments. Solves weighted model integration problems.";
 
 /// Options of all commands.
 #[derive(clap::Args, Clone, Copy)]
@@ -70,6 +74,14 @@ enum Command {
     Volume(volume::Args),
     Integrate(integrate::Args),
     Wmi(wmi::Args),
+    Compile(compile::Args),
+    Model(parametrise::Args),
+    Sample(sample::Args),
+    Query(query::Args),
+    Marginal(marginal::Args),
+    Mode(mode::Args),
+    Moments(moments::Args),
+    Logprob(logprob::Args),
     Plot(plot::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -84,6 +96,14 @@ fn run(cli: Cli) -> Result<Outcome> {
         Command::Volume(args) => volume::run(&args, cli.global),
         Command::Integrate(args) => integrate::run(&args, cli.global),
         Command::Wmi(args) => wmi::run(&args, cli.global),
+        Command::Compile(args) => compile::run(&args, cli.global),
+        Command::Model(args) => parametrise::run(&args, cli.global),
+        Command::Sample(args) => sample::run(&args, cli.global),
+        Command::Query(args) => query::run(&args, cli.global),
+        Command::Marginal(args) => marginal::run(&args, cli.global),
+        Command::Mode(args) => mode::run(&args, cli.global),
+        Command::Moments(args) => moments::run(&args, cli.global),
+        Command::Logprob(args) => logprob::run(&args, cli.global),
         Command::Plot(args) => plot::run(&args, cli.global),
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Completions(args) => completions::run::<Cli>(&args),

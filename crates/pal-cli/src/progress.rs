@@ -52,7 +52,12 @@ impl Progress {
 
     /// One more is done; from any thread.
     pub fn step(&self) {
-        self.bar.inc(1);
+        self.advance(1);
+    }
+
+    /// Some more are done.
+    pub fn advance(&self, count: usize) {
+        self.bar.inc(count as u64);
     }
 }
 

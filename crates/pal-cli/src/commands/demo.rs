@@ -1,4 +1,4 @@
-//! `pal demo`: three regions decomposed and drawn, without any input file.
+//! `pal demo`: regions decomposed, densities on them, and pictures of both, without any input file.
 
 use std::fs;
 use std::io::Write;
@@ -12,6 +12,7 @@ use pal::region::Region;
 use pal::shapes;
 use serde::Serialize;
 
+use super::demo_density;
 use super::plot::scene;
 use crate::numbers::{Sum, readable};
 use crate::picture::Scene;
@@ -19,10 +20,11 @@ use crate::picture::file::{self, Kind};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
-/// Decompose and draw three built-in regions
+/// Decompose and draw three built-in regions, and two densities
 ///
 /// A square without a triangle, a campus map with buildings, ponds and hedges, and a seven-pointed star. Writes for each the cells,
-/// their triangulation and the cells split by knots as pictures, and the map as an input to try other commands on.
+/// their triangulation and the cells split by knots as pictures. Then a density on the map and one on the star, with samples, a
+/// probability and the certified mode. The map and its model are inputs to try other commands on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal demo\n  \
@@ -39,6 +41,9 @@ const CAMPUS: &str = include_str!("../../assets/campus.geojson");
 /// Knots per axis in the third picture.
 const KNOTS: usize = 9;
 const WIDTH: u32 = 1080;
+
+/// Name, title and constraint of a region.
+pub type Named = (&'static str, &'static str, Constraint);
 
 /// What was found about one region.
 #[derive(Serialize)]
@@ -66,8 +71,9 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     if !global.json {
         writeln!(out, "{:<9} {:>5} {:>6} {:>10} {:>8}  area", "region", "atoms", "cells", "triangles", "ms")?;
     }
-    for (name, title, constraint) in regions()? {
-        let (row, area) = present(name, title, &constraint, directory, global)?;
+    let regions = regions()?;
+    for (name, title, constraint) in &regions {
+        let (row, area) = present(name, title, constraint, directory, global)?;
         if global.json {
             output::json_line(&mut out, &row)?;
         } else {
@@ -77,16 +83,18 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         }
         out.flush()?;
     }
+    let model = demo_density::present(&regions, directory, &mut out, global)?;
     if !global.json && !global.quiet {
         writeln!(out, "\nPictures: {}", directory.join("*.png").display())?;
         writeln!(out, "Try next: pal check {}", map.display())?;
+        writeln!(out, "          pal sample {} -n 10", model.display())?;
     }
     out.flush()?;
     Ok(Outcome::Done)
 }
 
-/// Name, title and constraint of every region.
-fn regions() -> Result<[(&'static str, &'static str, Constraint); 3]> {
+/// The regions.
+fn regions() -> Result<[Named; 3]> {
     let [x, y] = reals(["x", "y"]);
     let square = x.between(-1, 1) & y.between(-1, 1);
     let triangle = x.ge(0) & y.ge(0) & (&x + &y).le(1);

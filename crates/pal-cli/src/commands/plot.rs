@@ -1,29 +1,33 @@
-//! `pal plot`: a picture of a region and its cells.
+//! `pal plot`: a picture of a region and its cells, or of a density.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use pal::region::Region;
 use serde::Serialize;
 
+use super::plot_density;
 use crate::input::Input;
+use crate::model;
 use crate::numbers::counted;
 use crate::picture::file::{self, Kind};
 use crate::picture::{Piece, Scene};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
-/// Draw a region over one or two variables
+/// Draw a region or a density over one or two variables
 ///
-/// Shows what is forbidden (hatched), the cells in distinct colours, and axes of equal scale. An existing file is replaced only
-/// when the picture is complete.
+/// Shows what is forbidden (hatched), the cells of a constraint in distinct colours or the density of a model, and axes of equal
+/// scale. An existing file is replaced only when the picture is complete.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal plot region.smt2 -o region.png\n  \
     pal plot map.geojson --y-down --triangulate --title Campus -o map.svg\n  \
-    pal plot map.geojson --knots 14 --width 1600 -o bins.png\n\n\
+    pal plot map.geojson --knots 14 --width 1600 -o bins.png\n  \
+    pal plot model.safetensors --samples 2000 --mode --marginals -o density.png\n  \
+    pal plot model.safetensors --where \"(<= x y)\" --title Campus -o query.svg\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     #[command(flatten)]
@@ -31,10 +35,10 @@ pub struct Args {
     /// The picture: .png or .svg
     #[arg(long, short, value_name = "PICTURE")]
     output: PathBuf,
-    /// Split the bounding box by K equally spaced knots per axis, ends included
+    /// Constraint: split the bounding box by K equally spaced knots per axis, ends included
     #[arg(long, value_name = "K")]
     knots: Option<usize>,
-    /// Draw the triangulation of the cells too
+    /// Constraint: draw the triangulation of the cells too
     #[arg(long)]
     triangulate: bool,
     /// Width in pixels
@@ -43,12 +47,14 @@ pub struct Args {
     /// A line above the picture
     #[arg(long, value_name = "T")]
     title: Option<String>,
-    /// Draw the region in one colour, without its cells
+    /// Constraint: draw the region in one colour, without its cells
     #[arg(long)]
     no_cells: bool,
     /// The second variable grows downwards, as in images
     #[arg(long)]
     y_down: bool,
+    #[command(flatten)]
+    density: plot_density::Options,
 }
 
 #[derive(Serialize)]
@@ -60,6 +66,13 @@ struct Report<'a> {
 }
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let (file, of_constraint) = args.input.as_path();
+    if model::is_named(file) {
+        return run_density(args, file, of_constraint, global);
+    }
+    if let Some(option) = args.density.foreign() {
+        bail!("{}: {option} is for models, .safetensors files made by `pal model`", args.input.name());
+    }
     let start = Instant::now();
     let kind = Kind::of(&args.output)?;
     let region = args.input.region()?;
@@ -80,6 +93,35 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         output::json_line(&mut out, &Report { output: &path, cells, width: args.width, seconds })?;
     } else if !global.quiet {
         writeln!(out, "{path}: {}", counted(cells, "cell"))?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+fn run_density(args: &Args, file: &Path, of_constraint: Option<&str>, global: Global) -> Result<Outcome> {
+    let kind = Kind::of(&args.output)?;
+    let options =
+        [("--knots", args.knots.is_some()), ("--triangulate", args.triangulate), ("--no-cells", args.no_cells)];
+    let foreign = options.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+    if let Some(option) = of_constraint.or(foreign) {
+        bail!("{}: {option} is for constraints, and this is a model", file.display());
+    }
+    let frame = plot_density::Frame {
+        title: args.title.clone(),
+        y_down: args.y_down,
+        width: args.width,
+        kind,
+        path: &args.output,
+    };
+    let progress = Progress::new("drawing", !global.quiet);
+    let (report, picture) = plot_density::draw(file, &args.density, &frame, &progress)?;
+    drop(progress);
+    output::replace(&args.output, &picture)?;
+    let mut out = output::stdout();
+    if global.json {
+        output::json_line(&mut out, &report)?;
+    } else if !global.quiet {
+        writeln!(out, "{}", report.line())?;
     }
     out.flush()?;
     Ok(Outcome::Done)

@@ -5,8 +5,6 @@
 
 mod axis;
 mod colours;
-// Written ahead of the commands on densities.
-#[allow(dead_code)]
 pub mod density;
 mod draw;
 pub mod file;

@@ -104,15 +104,11 @@ impl Table {
 
 const BUFFER: usize = 1 << 16;
 
-/// Writes a table by the extension of the file; `-` or no path is CSV on standard output.
-pub fn write(path: Option<&Path>, names: &[&str], columns: usize, values: &[f64]) -> Result<()> {
-    stream(path, names, columns, |sink| sink(values))
-}
-
 /// Takes whole rows, as many as it is given, row by row.
 pub type Sink<'a> = dyn FnMut(&[f64]) -> Result<()> + 'a;
 
-/// Writes a table that comes in parts: `produce` hands rows to the sink. With an error from either nothing is replaced.
+/// Writes a table by the extension of the file; `-` or no path is CSV on standard output. It comes in parts: `produce` hands
+/// rows to the sink. With an error from either nothing is replaced.
 pub fn stream(
     path: Option<&Path>,
     names: &[&str],
@@ -156,6 +152,11 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A table in one part.
+    fn write(path: Option<&Path>, names: &[&str], columns: usize, values: &[f64]) -> Result<()> {
+        stream(path, names, columns, |sink| sink(values))
+    }
 
     /// A place for files that goes away with the test.
     struct Folder(std::path::PathBuf);

@@ -113,8 +113,8 @@ impl Drawing for Line<'_> {
                 page.line([[x, top], [x, bottom]], colours::BOUNDARY, 0.9)?;
             }
         }
-        let intervals: Vec<(f64, f64)> = scene.query.iter().map(|ring| span(ring)).collect();
-        for (low, high) in merged(intervals.clone()) {
+        let intervals: Vec<(f64, f64)> = merged(scene.query.iter().map(|piece| piece.extent(0)).collect());
+        for (low, high) in intervals.iter().copied() {
             for curve in &self.curves {
                 page.fill(&self.under(curve, low, high), colour::map(0.62).mix(0.75))?;
             }
@@ -144,11 +144,6 @@ impl Drawing for Line<'_> {
         page.titles(scene.title.as_deref(), scene.subtitle.as_deref(), layout.frame)?;
         parts::legend(page, scene, (left + right) / 2.0, layout.height - LEGEND / 2.0 - 2.0)
     }
-}
-
-/// Smallest and largest first coordinate.
-fn span(ring: &[Point]) -> (f64, f64) {
-    ring.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p[0]), high.max(p[0])))
 }
 
 /// Intervals in order, those that touch made one.

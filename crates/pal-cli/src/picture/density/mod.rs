@@ -43,8 +43,10 @@ pub struct DensityScene<'a> {
     pub mode: Option<Vec<f64>>,
     /// Per variable positions and densities of its marginal; over one variable there is none.
     pub marginals: Option<Vec<Vec<(f64, f64)>>>,
-    /// Outlines of the polygons of a queried set; over one variable their first coordinates span intervals.
-    pub query: Vec<Vec<Point>>,
+    /// The cells of a queried set, of which the outline is drawn.
+    pub query: Vec<Piece>,
+    /// What the legend says about it.
+    pub query_text: Option<String>,
 }
 
 /// The bytes of a picture `width` pixels wide.

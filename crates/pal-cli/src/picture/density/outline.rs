@@ -55,6 +55,30 @@ pub fn boundary(pieces: &[Piece], layout: &Layout) -> Vec<[Point; 2]> {
     found
 }
 
+/// Segments put in order, so that as many as possible begin where the one before ends: dashes go on around corners then.
+pub fn chained(mut segments: Vec<[Point; 2]>) -> Vec<Vec<[Point; 2]>> {
+    let mut chains = Vec::new();
+    while let Some(first) = segments.pop() {
+        let mut chain = vec![first];
+        let mut end = first[1];
+        let far = |from: Point, to: Point| (from[0] - to[0]).hypot(from[1] - to[1]);
+        while let Some(next) = segments.iter().position(|segment| far(segment[0], end) < 3.0 * SAME) {
+            let segment = segments.swap_remove(next);
+            end = segment[1];
+            chain.push(segment);
+        }
+        // The segment that was taken first may lie in the middle of its chain.
+        let mut start = first[0];
+        while let Some(before) = segments.iter().position(|segment| far(segment[1], start) < 3.0 * SAME) {
+            let segment = segments.swap_remove(before);
+            start = segment[0];
+            chain.insert(0, segment);
+        }
+        chains.push(chain);
+    }
+    chains
+}
+
 /// The squares that an edge passes, and some beside them.
 fn along([a, b]: [Point; 2]) -> impl Iterator<Item = (i64, i64)> {
     let steps = ((b[0] - a[0]).hypot(b[1] - a[1]) / (SQUARE / 2.0)).ceil().clamp(1.0, 1e4) as usize;

@@ -31,20 +31,20 @@ pub fn title_height(scene: &DensityScene) -> f64 {
 
 /// The entries of a legend.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
+enum Entry<'a> {
     Forbidden,
     Samples(usize),
     Mode,
-    Query,
+    Query(&'a str),
 }
 
-impl Entry {
+impl Entry<'_> {
     fn text(self) -> String {
         match self {
             Entry::Forbidden => "forbidden".to_string(),
             Entry::Samples(count) => counted(count, "sample"),
             Entry::Mode => "mode".to_string(),
-            Entry::Query => "query".to_string(),
+            Entry::Query(text) => text.to_string(),
         }
     }
 
@@ -97,7 +97,7 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
         (Entry::Forbidden, true),
         (Entry::Samples(samples), samples > 0),
         (Entry::Mode, scene.mode.is_some()),
-        (Entry::Query, !scene.query.is_empty()),
+        (Entry::Query(scene.query_text.as_deref().unwrap_or("query")), !scene.query.is_empty()),
     ];
     let entries: Vec<Entry> = shown.into_iter().filter(|(_, shown)| *shown).map(|(entry, _)| entry).collect();
     let total = entries.iter().map(|entry| entry.width() + GAP).sum::<f64>() - GAP;
@@ -124,7 +124,7 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
                 page.dot(icon, SAMPLE, 2.0 * Dots::new(count).radius.max(1.6))?;
             }
             Entry::Mode => star(page, icon, 7.0)?,
-            Entry::Query => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
+            Entry::Query(_) => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
         }
         page.text(&entry.text(), SMALL, [x + ICON + 7.0, y], (HPos::Left, VPos::Center), false)?;
         x += entry.width() + GAP;

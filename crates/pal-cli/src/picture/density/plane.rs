@@ -264,10 +264,8 @@ impl Drawing for Plane<'_> {
             page.line(*edge, colours::BOUNDARY, width)?;
             page.dot(edge[0], colours::BOUNDARY, width)?;
         }
-        for ring in scene.query.iter().filter(|ring| !ring.is_empty()) {
-            let places: Vec<Point> = ring.iter().map(|point| layout.place(*point)).collect();
-            let edges = (0..places.len()).map(|k| [places[k], places[(k + 1) % places.len()]]);
-            let lines: Vec<_> = edges.filter_map(|edge| outline::clip(edge, layout.frame)).collect();
+        for chain in outline::chained(outline::boundary(&scene.query, layout)) {
+            let lines: Vec<_> = chain.into_iter().filter_map(|edge| outline::clip(edge, layout.frame)).collect();
             parts::dashed(page, &lines, 1.8)?;
         }
         if let Some([x, y]) = scene.mode.as_deref() {

@@ -74,7 +74,12 @@ fn scene<'a>(region: &Region, density: &'a Density<'a>) -> DensityScene<'a> {
         mode: None,
         marginals: None,
         query: Vec::new(),
+        query_text: None,
     }
+}
+
+fn ring(outline: &[Point]) -> Piece {
+    Piece { outline: outline.to_vec(), inner: Vec::new() }
 }
 
 /// Points by rejection from a density that is at most 1.
@@ -146,7 +151,7 @@ fn a_star_with_everything() {
     scene.title = Some("A mixture on a star".into());
     scene.subtitle = Some("spline, 14 knots, 8 mixtures".into());
     scene.mode = Some(vec![2.0, 1.0]);
-    scene.query = vec![vec![[-6.0, 0.0], [0.0, 0.0], [0.0, 20.0], [-6.0, 6.0]]];
+    scene.query = vec![ring(&[[-6.0, 0.0], [0.0, 0.0], [0.0, 20.0], [-6.0, 6.0]])];
     let curve = |m: f64| move |x: f64| (-(x - m).powi(2) / 8.0).exp() + 0.4 * (-(x + 4.0).powi(2) / 4.0).exp();
     scene.marginals = Some(vec![marginal(-10.0, 10.0, curve(2.0)), marginal(-9.0, 10.0, curve(1.0))]);
     scene.samples = samples(&region, &density, [-10.0, -10.0], [10.0, 10.0], 100);
@@ -266,7 +271,7 @@ fn a_line_is_a_curve() {
     scene.title = Some("A density on two intervals".into());
     scene.subtitle = Some("spline, 14 knots".into());
     scene.mode = Some(vec![3.0]);
-    scene.query = vec![vec![[2.2, 0.0], [2.8, 0.0], [2.8, 1.0], [2.2, 1.0]]];
+    scene.query = vec![ring(&[[2.2, 0.0], [2.8, 0.0], [2.8, 1.0], [2.2, 1.0]])];
     let bump = |points: &[f64]| vec![density(&points[..1])[0] / 1.2];
     scene.samples = samples(
         &smt("(declare-const t Real)(declare-const y Real)(assert (or (<= 0 t 1) (<= 2 t 4)))"),

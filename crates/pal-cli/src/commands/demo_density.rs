@@ -1,0 +1,182 @@
+//! The densities of `pal demo`: hills along the walkways of the campus, and waves on the star.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use pal::density::{Basis, Compiled, Knots, Model, Settings, SosSettings, SplineSettings};
+use pal::formula::{Constraint, Formula, real};
+use pal::query::{Distribution, ModeOptions};
+use pal::region::Region;
+use serde::Serialize;
+
+use super::demo::Named;
+use super::marginal::curve;
+use super::plot_density::{family_name, pieces, values, within};
+use crate::numbers::bound;
+use crate::picture::density::{DensityScene, render};
+use crate::picture::file::Kind;
+use crate::progress::Progress;
+use crate::{Global, output};
+
+const WIDTH: u32 = 1080;
+const SAMPLES: usize = 2000;
+const KNOTS: usize = 14;
+
+/// Weight, middle and width of the hills on the campus.
+const HILLS: [(f64, [f64; 2], [f64; 2]); 4] = [
+    (0.34, [36.0, 62.0], [9.0, 9.0]),
+    (0.26, [83.0, 47.0], [7.0, 10.0]),
+    (0.24, [52.0, 20.0], [11.0, 6.0]),
+    (0.16, [106.0, 24.0], [8.0, 9.0]),
+];
+
+#[derive(Serialize)]
+struct Row {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'static str,
+    family: String,
+    parameters: usize,
+    event: &'static str,
+    probability: f64,
+    mode: Vec<f64>,
+    log_density: f64,
+    gap: f64,
+    milliseconds: f64,
+    pictures: Vec<String>,
+}
+
+/// A density, and what is asked about it.
+struct Example<'a> {
+    name: &'static str,
+    title: &'static str,
+    constraint: &'a Constraint,
+    settings: Settings,
+    params: fn(&Compiled) -> Vec<f64>,
+    event: (&'static str, Formula),
+    /// Drawn in the picture.
+    samples: usize,
+    marginals: bool,
+}
+
+/// Draws the densities, prints what is known about them, and returns where the model of the campus is.
+pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, global: Global) -> Result<PathBuf> {
+    let [_, (_, _, campus), (_, _, star)] = regions;
+    let examples = [
+        Example {
+            name: "campus",
+            title: "Where people walk on the campus",
+            constraint: campus,
+            settings: Settings::Spline(SplineSettings { knots: Knots::Uniform(KNOTS), mixtures: HILLS.len() }),
+            params: |family| hills(family),
+            event: ("x < 60", real("x").lt(60)),
+            samples: SAMPLES,
+            marginals: true,
+        },
+        Example {
+            name: "star",
+            title: "Waves on a star",
+            constraint: star,
+            settings: Settings::Sos(SosSettings { degree: 10, components: 2, basis: Basis::Orthonormal, subset: None }),
+            params: |family| family.random_params(1, 4),
+            event: ("x < 0", real("x").lt(0)),
+            samples: 0,
+            marginals: false,
+        },
+    ];
+    if !global.json {
+        writeln!(
+            out,
+            "\n{:<9} {:>10} {:>12} {:>13}  {:<22} gap",
+            "density", "parameters", "probability", "ms", "mode"
+        )?;
+    }
+    let path = directory.join("campus-model.safetensors");
+    for example in &examples {
+        let start = Instant::now();
+        let family = Compiled::new(&Region::new(example.constraint)?, &example.settings)?;
+        let model = Model::new(family.clone(), (example.params)(&family))?;
+        let density = model.distributions()?.pop().context("a model has a density")?;
+        let row = example.row(&family, &density, directory, start, global)?;
+        if example.name == "campus" {
+            output::replace(&path, &model.to_bytes()?)?;
+        }
+        if global.json {
+            output::json_line(out, &row)?;
+        } else {
+            let event = format!("{} {:.4}", row.event, row.probability);
+            let mode = format!("({:.3}, {:.3})", row.mode[0], row.mode[1]);
+            let Row { name, parameters, milliseconds, gap, .. } = row;
+            writeln!(out, "{name:<9} {parameters:>10} {event:>12} {milliseconds:>13.1}  {mode:<22} {}", bound(gap))?;
+        }
+        out.flush()?;
+    }
+    Ok(path)
+}
+
+impl Example<'_> {
+    fn row(
+        &self,
+        family: &Compiled,
+        density: &Distribution,
+        directory: &Path,
+        start: Instant,
+        global: Global,
+    ) -> Result<Row> {
+        let progress = Progress::new(self.name, !global.quiet);
+        let probability = density.probability(&self.event.1)?;
+        let mode = density.mode(&ModeOptions::default())?;
+        let samples = density.sample(self.samples, 1)?;
+        let milliseconds = start.elapsed().as_secs_f64() * 1e3;
+        let marginals = ["x", "y"].map(|name| density.marginal(name).map(|marginal| curve(&marginal)));
+        let [x, y] = marginals;
+        let scene = DensityScene {
+            title: Some(self.title.to_string()),
+            subtitle: Some(family_name(family)),
+            axes: vec!["x".to_string(), "y".to_string()],
+            pieces: pieces(self.constraint, &progress)?,
+            show_cells: false,
+            y_down: false,
+            density: &|points| values(density, points),
+            samples: samples.chunks_exact(2).map(|p| [p[0], p[1]]).collect(),
+            mode: Some(mode.point.clone()),
+            marginals: if self.marginals { Some(vec![x?, y?]) } else { None },
+            query: pieces(&within(self.constraint, &self.event.1), &progress)?,
+            query_text: Some(format!("{}, probability {probability:.4}", self.event.0)),
+        };
+        let path = directory.join(format!("{}-density.png", self.name));
+        output::replace(&path, &render(&scene, Kind::Png, WIDTH)?)?;
+        Ok(Row {
+            kind: "density",
+            name: self.name,
+            family: family_name(family),
+            parameters: family.num_params(),
+            event: self.event.0,
+            probability,
+            log_density: mode.log_density,
+            gap: mode.gap,
+            mode: mode.point,
+            milliseconds,
+            pictures: vec![path.display().to_string()],
+        })
+    }
+}
+
+/// Parameters of a spline mixture whose components are close to normal densities: the splines are their square roots.
+fn hills(family: &Compiled) -> Vec<f64> {
+    let mut params = Vec::with_capacity(family.num_params());
+    for (weight, middle, width) in HILLS {
+        params.push(weight.ln());
+        for (axis, (middle, width)) in family.domain().grid().axes().iter().zip(middle.into_iter().zip(width)) {
+            let knots = axis.positions();
+            let root = |y: &f64| (-((y - middle) / (2.0 * width)).powi(2)).exp();
+            // Derivatives are per distance of the knots.
+            let step = (knots[knots.len() - 1] - knots[0]) / (knots.len() - 1) as f64;
+            params.extend(knots.iter().map(root));
+            params.extend(knots.iter().map(|y| -(y - middle) / (2.0 * width * width) * root(y) * step));
+        }
+    }
+    params
+}

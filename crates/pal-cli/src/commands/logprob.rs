@@ -1,0 +1,72 @@
+//! `pal logprob`: log-densities of given points.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::marginal::read_points;
+use crate::listing::{Listing, numbered, with_row};
+use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::progress::Progress;
+use crate::{Global, Outcome};
+
+/// Compute log-densities of points
+///
+/// Points come from a table with a column for each variable, in any order; further columns are ignored. A table without names
+/// has the variables in the order of the constraint. Outside the constraint the answer is minus infinity: `-inf` in tables,
+/// null in JSON.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal logprob model.safetensors --points points.csv\n  \
+    pal logprob model.safetensors --points points.npy --row all -o answers.npy\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    model: Source,
+    /// The points, a .csv or .npy file; `-` reads CSV from standard input
+    #[arg(long, value_name = "TABLE")]
+    points: PathBuf,
+    #[command(flatten)]
+    condition: Condition,
+    /// The row of the model, or `all`, which puts a column `row` in front
+    #[arg(long, value_name = "R", default_value = "0", value_parser = parse_rows)]
+    row: Rows,
+    /// A .csv or .npy file; without it the table is printed as CSV
+    #[arg(long, short, value_name = "TABLE")]
+    output: Option<PathBuf>,
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let start = Instant::now();
+    let model = args.model.load()?;
+    let prepare = || {
+        let rows = args.row.of(&model)?;
+        Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
+    };
+    let (rows, densities) = prepare().with_context(|| args.model.name())?;
+    let Some(first) = densities.first() else { return Ok(Outcome::Done) };
+    let variables = names(first.domain().constraint());
+    let width = variables.len();
+    let points = read_points(&args.points, &variables)?;
+    let many = args.row == Rows::All;
+    let columns = with_row(many, [variables, vec!["log_density"]].concat());
+    let listing = Listing { path: args.output.as_deref(), columns, noun: "point", start };
+    let progress = Progress::of(points.rows() * rows.len(), "evaluating", !global.quiet);
+    listing.write(global, |sink| {
+        for (row, density) in rows.zip(&densities) {
+            for part in points.values.chunks(PART * width) {
+                let answers = density.log_prob(part);
+                let lines = part.chunks_exact(width).zip(&answers);
+                let values = lines.flat_map(|(point, answer)| [point, &[*answer]].concat()).collect();
+                sink(&numbered(many.then_some(row), values, width + 1))?;
+                progress.advance(answers.len());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// Points at a time.
+const PART: usize = 1 << 17;

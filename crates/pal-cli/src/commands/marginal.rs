@@ -1,0 +1,183 @@
+//! `pal marginal`: exact marginal densities.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use pal::query::{Distribution, Marginal};
+
+use crate::listing::{Listing, numbered, with_row};
+use crate::model::{Condition, Rows, Source, parse_rows};
+use crate::progress::Progress;
+use crate::table::Table;
+use crate::{Global, Outcome};
+
+/// Compute exact marginal densities
+///
+/// The density and the distribution function of one variable, at given points or as a curve; its quantiles; or the exact
+/// polynomial pieces. Of several variables, the joint density at given points. The answer is a table: CSV on standard output, or
+/// a file.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal marginal model.safetensors --variable x -o curve.csv\n  \
+    pal marginal model.safetensors --variable x --quantiles 0.05,0.5,0.95\n  \
+    pal marginal model.safetensors --variable x --at 0.5,1,2 --given y=2\n  \
+    pal marginal model.safetensors --variable x --variable y --points points.csv\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    model: Source,
+    /// The variable; several for a joint density
+    #[arg(long = "variable", value_name = "VAR", required = true)]
+    variables: Vec<String>,
+    #[command(flatten)]
+    question: Question,
+    #[command(flatten)]
+    condition: Condition,
+    /// The row of the model, or `all`, which puts a column `row` in front
+    #[arg(long, value_name = "R", default_value = "0", value_parser = parse_rows)]
+    row: Rows,
+    /// A .csv or .npy file; without it the table is printed as CSV
+    #[arg(long, short, value_name = "TABLE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Question {
+    /// Density and distribution function at these positions
+    #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true)]
+    at: Vec<f64>,
+    /// The same at the positions in a table, .csv or .npy; for several variables their joint density
+    #[arg(long, value_name = "TABLE")]
+    points: Option<PathBuf>,
+    /// Positions below which so much of the mass lies
+    #[arg(long, value_name = "P,P,...", value_delimiter = ',')]
+    quantiles: Vec<f64>,
+    /// The polynomial pieces: ends and Legendre coefficients
+    #[arg(long)]
+    pieces: bool,
+}
+
+/// Points of the curve inside every piece.
+const INSIDE: usize = 7;
+
+/// Names of columns and values row by row.
+type Answer = (Vec<String>, Vec<f64>);
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let start = Instant::now();
+    let model = args.model.load()?;
+    let names: Vec<&str> = args.variables.iter().map(String::as_str).collect();
+    let points = args.question.points.as_deref().map(|path| read_points(path, &names)).transpose()?;
+    let answer = || -> Result<Vec<(usize, Answer)>> {
+        let _progress = Progress::waiting("integrating", !global.quiet);
+        let rows = args.row.of(&model)?;
+        let densities = args.condition.densities(&model, rows.clone())?;
+        let answers =
+            rows.zip(&densities).map(|(row, density)| Ok((row, args.answer(density, &names, points.as_ref())?)));
+        answers.collect()
+    };
+    let answers = answer().with_context(|| args.model.name())?;
+    // Rows may differ in the degree of their pieces.
+    let widest =
+        answers.iter().map(|(_, (names, _))| names).max_by_key(|names| names.len()).cloned().unwrap_or_default();
+    let many = args.row == Rows::All;
+    let columns = with_row(many, widest.iter().map(String::as_str).collect());
+    let noun = if args.question.pieces { "piece" } else { "point" };
+    let listing = Listing { path: args.output.as_deref(), columns, noun, start };
+    listing.write(global, |sink| {
+        for (row, (names, values)) in &answers {
+            let values = padded(values, names.len(), widest.len());
+            sink(&numbered(many.then_some(*row), values, widest.len()))?;
+        }
+        Ok(())
+    })?;
+    Ok(Outcome::Done)
+}
+
+/// Rows with zeros after them.
+fn padded(values: &[f64], from: usize, to: usize) -> Vec<f64> {
+    values.chunks_exact(from.max(1)).flat_map(|row| row.iter().copied().chain(vec![0.0; to - from])).collect()
+}
+
+/// The points of a table, in the order of the variables.
+pub fn read_points(path: &Path, names: &[&str]) -> Result<Table> {
+    let table = Table::read(path)?;
+    table.select(names).with_context(|| path.display().to_string())
+}
+
+impl Args {
+    fn answer(&self, density: &Distribution, names: &[&str], points: Option<&Table>) -> Result<Answer> {
+        let [name] = names else {
+            let points =
+                points.context("the joint density of several variables needs --points: a table with their columns")?;
+            let values = density.marginal_density(names, &points.values)?;
+            let columns = names.iter().map(|name| name.to_string()).chain(["density".to_string()]).collect();
+            let rows = points.values.chunks_exact(names.len()).zip(values);
+            return Ok((columns, rows.flat_map(|(point, value)| [point, &[value]].concat()).collect()));
+        };
+        let marginal = density.marginal(name)?;
+        let question = &self.question;
+        if question.pieces {
+            return Ok(pieces(&marginal));
+        }
+        if !question.quantiles.is_empty() {
+            let mut values = Vec::new();
+            for p in &question.quantiles {
+                values.extend([*p, marginal.quantile(*p).context("--quantiles")?]);
+            }
+            return Ok((vec!["probability".to_string(), name.to_string()], values));
+        }
+        let positions: Vec<f64> = match points {
+            Some(table) => table.values.clone(),
+            None => question.at.clone(),
+        };
+        if let Some(k) = positions.iter().position(|y| y.is_nan()) {
+            ensure!(false, "position {k} (counted from 0) is NaN; give numbers");
+        }
+        let columns = [name, "density", "cdf"].map(str::to_string).to_vec();
+        let values = if positions.is_empty() && points.is_none() {
+            curve(&marginal).into_iter().flat_map(|(y, value)| [y, value, marginal.cdf(y)]).collect()
+        } else {
+            positions.iter().flat_map(|y| [*y, marginal.density(*y), marginal.cdf(*y)]).collect()
+        };
+        Ok((columns, values))
+    }
+}
+
+/// Points to draw a marginal density through.
+pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
+    let (low, high) = marginal.support();
+    // Pieces that meet may end and begin a rounding apart, which is no gap to come down to 0 in.
+    let hair = 1e-12 * (high - low).max(low.abs()).max(high.abs());
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for point in marginal.polyline(INSIDE) {
+        if let [.., before, down] = points[..]
+            && point.1 == 0.0
+            && down.1 == 0.0
+            && before.0 == down.0
+            && point.0 - down.0 <= hair
+            && point.0 > low
+            && down.0 < high
+        {
+            points.pop();
+            continue;
+        }
+        points.push(point);
+    }
+    points
+}
+
+fn pieces(marginal: &Marginal) -> Answer {
+    let pieces: Vec<_> = marginal.pieces().collect();
+    let most = pieces.iter().map(|piece| piece.legendre.len()).max().unwrap_or(0);
+    let coefficients = (0..most).map(|k| format!("legendre{k}"));
+    let columns = ["low", "high"].map(str::to_string).into_iter().chain(coefficients).collect();
+    let row = |piece: &pal::query::MarginalPiece| {
+        let coefficients = piece.legendre.iter().copied();
+        let filled = coefficients.chain(std::iter::repeat(0.0)).take(most);
+        [piece.low, piece.high].into_iter().chain(filled).collect::<Vec<f64>>()
+    };
+    (columns, pieces.iter().flat_map(row).collect())
+}

@@ -1,0 +1,127 @@
+//! `pal mode`: the most likely point, with a certificate.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use pal::query::{Mode, ModeOptions, ModeStop};
+use serde::Serialize;
+
+use crate::limits::parse_seconds;
+use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::numbers::{bound, finite};
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+/// Find the most likely point, with a certificate
+///
+/// Searches for the point of largest density under every row of the model, until no point can be better by more than the gap. The
+/// upper bound holds whatever ended the search.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal mode model.safetensors\n  \
+    pal mode model.safetensors --gap 1e-3 --time-limit 10 --json\n  \
+    pal mode model.safetensors --where \"(<= x 1)\" --row 0\n\n\
+    Exit codes: 0 done, 1 stopped by a limit before the gap was reached, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    model: Source,
+    /// Stop when the upper bound is above the density by no more than this share of it
+    #[arg(long, value_name = "G", default_value_t = 1e-6, value_parser = parse_gap)]
+    gap: f64,
+    /// Stop after so many nodes of the search, for every row
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    nodes: usize,
+    /// Stop after so many seconds, for every row
+    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_hyphen_values = true)]
+    time_limit: Option<Duration>,
+    #[command(flatten)]
+    condition: Condition,
+    /// The row of the model, or `all`
+    #[arg(long, value_name = "R", default_value = "all", value_parser = parse_rows)]
+    row: Rows,
+}
+
+fn parse_gap(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(gap) if gap >= 0.0 => Ok(gap),
+        _ => bail!("give a number of at least 0, such as 1e-6"),
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    row: usize,
+    variables: &'a [&'a str],
+    point: &'a [f64],
+    log_density: Option<f64>,
+    log_upper: Option<f64>,
+    gap: Option<f64>,
+    nodes: usize,
+    stop: &'static str,
+    seconds: f64,
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let model = args.model.load()?;
+    let prepare = || {
+        let rows = args.row.of(&model)?;
+        Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
+    };
+    let (rows, densities) = prepare().with_context(|| args.model.name())?;
+    let options = ModeOptions { gap: args.gap, nodes: Some(args.nodes), time: args.time_limit };
+    let progress = Progress::of(densities.len(), "searching", !global.quiet);
+    let mut out = output::stdout();
+    let mut outcome = Outcome::Done;
+    for (row, density) in rows.clone().zip(&densities) {
+        let start = Instant::now();
+        let mode = density.mode(&options).with_context(|| format!("{}: row {row}", args.model.name()))?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (stop, limited) = match mode.stop {
+            ModeStop::Certified => ("certified", false),
+            ModeStop::NodeLimit => ("node-limit", true),
+            ModeStop::TimeLimit => ("time-limit", true),
+            ModeStop::Precision => ("precision", false),
+        };
+        if limited {
+            outcome = Outcome::Stopped;
+        }
+        let variables = names(density.domain().constraint());
+        if global.json {
+            let line = Line {
+                row,
+                variables: &variables,
+                point: &mode.point,
+                log_density: finite(mode.log_density),
+                log_upper: finite(mode.log_upper),
+                gap: finite(mode.gap),
+                nodes: mode.nodes,
+                stop,
+                seconds,
+            };
+            output::json_line(&mut out, &line)?;
+        } else {
+            if row > rows.start {
+                writeln!(out)?;
+            }
+            print(&mut out, row, &variables, &mode, stop)?;
+        }
+        out.flush()?;
+        progress.step();
+    }
+    Ok(outcome)
+}
+
+fn print(out: &mut impl Write, row: usize, variables: &[&str], mode: &Mode, stop: &str) -> Result<()> {
+    writeln!(out, "row          {row}")?;
+    for (k, (name, value)) in variables.iter().zip(&mode.point).enumerate() {
+        let head = if k == 0 { "point" } else { "" };
+        writeln!(out, "{head:<12} {name} = {value}")?;
+    }
+    writeln!(out, "log-density  {}", mode.log_density)?;
+    writeln!(out, "upper bound  {}", mode.log_upper)?;
+    writeln!(out, "gap          {}", bound(mode.gap))?;
+    writeln!(out, "nodes        {}", mode.nodes)?;
+    writeln!(out, "stop         {stop}")?;
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! `pal model`: a compiled family with parameters.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use pal::density::{Compiled, DensityError, Model};
+use serde::Serialize;
+
+use crate::model::load_family;
+use crate::numbers::counted;
+use crate::progress::Progress;
+use crate::table::Table;
+use crate::{Global, Outcome, output};
+
+/// Add parameters to a compiled family
+///
+/// Every row of parameters is one density; the other commands answer questions about them. The parameters come from a table
+/// with one row per density, or are drawn at random: independent standard normal numbers.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal model map.safetensors --random 1 -o model.safetensors\n  \
+    pal model map.safetensors --random 1 --rows 16 -o models.safetensors\n  \
+    pal model map.safetensors --params params.npy -o model.safetensors\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    /// The compiled family, made by `pal compile`; of a model, its family is taken
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    params: Params,
+    /// How many densities at random
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "params")]
+    rows: u32,
+    /// The model, a .safetensors file
+    #[arg(long, short, value_name = "MODEL")]
+    output: PathBuf,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Params {
+    /// Draw parameters at random; the same seed gives the same
+    #[arg(long, value_name = "SEED")]
+    random: Option<u64>,
+    /// A table of parameters, .csv or .npy: one row per density
+    #[arg(long, value_name = "TABLE")]
+    params: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    output: String,
+    rows: usize,
+    parameters: usize,
+}
+
+/// More would not fit anywhere.
+const MOST: usize = 1 << 28;
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let _progress = Progress::waiting("making the model", !global.quiet);
+    let family = load_family(&args.file)?;
+    let model = match (&args.params.params, args.params.random) {
+        (Some(table), _) => from_table(family, table)?,
+        (None, seed) => {
+            let rows = args.rows as usize;
+            let size = rows.checked_mul(family.num_params());
+            ensure!(size.is_some_and(|size| size <= MOST), "--rows {rows}: too many parameters; make several models");
+            let params = family.random_params(rows, seed.unwrap_or(0));
+            Model::new(family, params).with_context(|| args.file.display().to_string())?
+        }
+    };
+    output::replace(&args.output, &model.to_bytes()?)?;
+    let (rows, parameters) = (model.rows(), model.family().num_params());
+    let output = args.output.display().to_string();
+    let mut out = output::stdout();
+    if global.json {
+        output::json_line(&mut out, &Report { output, rows, parameters })?;
+    } else if !global.quiet {
+        let densities = if rows == 1 { "1 density".to_string() } else { format!("{rows} densities") };
+        writeln!(out, "{output}: {densities}, {} each", counted(parameters, "parameter"))?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// Errors name the table, the row from 0 on, as `--row` counts, and the column from 1 on or by its name.
+fn from_table(family: Compiled, path: &Path) -> Result<Model> {
+    let table = Table::read(path)?;
+    let make = || -> Result<Model> {
+        let wanted = family.num_params();
+        ensure!(
+            table.columns == wanted,
+            "{} per row, but the family has {}",
+            counted(table.columns, "column"),
+            counted(wanted, "parameter")
+        );
+        ensure!(table.rows() > 0, "no rows; give one row of parameters per density");
+        match Model::new(family, table.values.clone()) {
+            Ok(model) => Ok(model),
+            Err(DensityError::Parameter { row, column, value }) => {
+                let name = match &table.names {
+                    Some(names) => format!("`{}`", names[column]),
+                    None => (column + 1).to_string(),
+                };
+                bail!("row {row} (counted from 0), column {name}: {value}; parameters must be finite")
+            }
+            Err(other) => Err(other.into()),
+        }
+    };
+    make().with_context(|| path.display().to_string())
+}

@@ -1,0 +1,124 @@
+//! `pal sample`: independent samples of a density.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use pal::query::{Distribution, QueryError, Sampler};
+
+use crate::listing::{Listing, numbered, with_row};
+use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::numbers::counted;
+use crate::progress::Progress;
+use crate::table::{Sink, Table};
+use crate::{Global, Outcome, limits, output};
+
+/// Draw independent samples
+///
+/// Samples are exact draws, without rejection and without burn-in, and satisfy the constraint. The same seed gives the same
+/// samples for any number of threads, and the first samples of a longer run are those of a shorter one.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal sample model.safetensors -n 1000000 --seed 1 -o samples.npy\n  \
+    pal sample model.safetensors -n 10 --where \"(<= (+ x y) 1)\"\n  \
+    pal sample model.safetensors -n 100 --given x=1.5 --row all -o samples.csv\n  \
+    pal sample model.safetensors --uniforms sobol.npy -o samples.csv\n\n\
+    Exit codes: 0 done, 1 stopped by Ctrl-C, 2 error")]
+pub struct Args {
+    #[command(flatten)]
+    model: Source,
+    /// How many, for every row of the model asked for
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000)]
+    count: u64,
+    #[arg(long, value_name = "S", default_value_t = 0, help = "The seed")]
+    seed: u64,
+    /// A table of numbers between 0 and 1 in place of random ones, one more per sample than there are variables
+    #[arg(long, value_name = "TABLE", conflicts_with_all = ["count", "seed"])]
+    uniforms: Option<PathBuf>,
+    #[command(flatten)]
+    condition: Condition,
+    /// The row of the model, or `all`, which puts a column `row` in front
+    #[arg(long, value_name = "R", default_value = "0", value_parser = parse_rows)]
+    row: Rows,
+    /// A .csv or .npy file; without it samples are printed as CSV
+    #[arg(long, short, value_name = "TABLE")]
+    output: Option<PathBuf>,
+}
+
+/// Samples at a time: enough to keep all threads busy, and few enough that Ctrl-C is noticed.
+const PART: u64 = 1 << 17;
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    let start = Instant::now();
+    let model = args.model.load()?;
+    let prepare = || -> Result<(Vec<usize>, Vec<Distribution>, Vec<Sampler>)> {
+        let _progress = Progress::waiting("preparing", !global.quiet);
+        let rows = args.row.of(&model)?;
+        let densities = args.condition.densities(&model, rows.clone())?;
+        let samplers = densities.iter().map(Distribution::sampler).collect::<Result<_, _>>()?;
+        Ok((rows.collect(), densities, samplers))
+    };
+    let (rows, densities, samplers) = prepare().with_context(|| args.model.name())?;
+    let (Some(density), Some(sampler)) = (densities.first(), samplers.first()) else { return Ok(Outcome::Done) };
+    let variables = names(density.domain().constraint());
+    let uniforms = args.uniforms.as_deref().map(|path| read_uniforms(path, sampler, &variables)).transpose()?;
+    let count = match &uniforms {
+        Some(table) => table.rows() as u64,
+        None => args.count,
+    };
+    let many = args.row == Rows::All;
+    let width = variables.len();
+    let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
+    let interrupted = limits::listen()?;
+    let watched = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
+    let total = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(rows.len());
+    let progress = Progress::of(total, "sampling", !global.quiet && !watched);
+    let written = listing.write(global, |sink: &mut Sink| {
+        for (row, sampler) in rows.iter().zip(&samplers) {
+            for first in (0..count).step_by(PART as usize) {
+                if interrupted.load(Ordering::SeqCst) {
+                    bail!("interrupted");
+                }
+                let size = PART.min(count - first) as usize;
+                let samples = match &uniforms {
+                    None => sampler.sample_from(first, size, args.seed),
+                    Some(table) => {
+                        sampler.transform(&table.values[first as usize * (width + 1)..][..size * (width + 1)])?
+                    }
+                };
+                sink(&numbered(many.then_some(*row), samples, width))?;
+                progress.advance(size);
+            }
+        }
+        Ok(())
+    });
+    drop(progress);
+    if written.is_err() && interrupted.load(Ordering::SeqCst) {
+        if let Some(path) = args.output.as_ref().filter(|_| !global.quiet) {
+            output::note(&format!("interrupted; {} is as it was", path.display()));
+        }
+        return Ok(Outcome::Stopped);
+    }
+    written?;
+    Ok(Outcome::Done)
+}
+
+fn read_uniforms(path: &Path, sampler: &Sampler, variables: &[&str]) -> Result<Table> {
+    let table = Table::read(path)?;
+    let check = || -> Result<()> {
+        let wanted = sampler.uniforms();
+        ensure!(
+            table.columns == wanted,
+            "{}, but a sample of {} takes {wanted} numbers",
+            counted(table.columns, "column"),
+            variables.join(", ")
+        );
+        if let Some(at) = table.values.iter().position(|u| !(0.0..=1.0).contains(u)) {
+            return Err(QueryError::Uniform { row: at / wanted, column: at % wanted, value: table.values[at] }.into());
+        }
+        Ok(())
+    };
+    check().with_context(|| path.display().to_string())?;
+    Ok(table)
+}
