@@ -2,8 +2,6 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rayon::prelude::*;
-
 use super::error::DensityError;
 use super::grid::{Axis, Grid};
 use super::mesh::{Element, Mesh};
@@ -95,7 +93,8 @@ impl Domain {
 
     /// Per element a point of the constraint with coordinates in doubles, in it or next to it; none where no double was found.
     pub(crate) fn anchors(&self) -> &[Option<Vec<f64>>] {
-        self.anchors.get_or_init(|| self.mesh.elements.par_iter().map(|element| self.anchor(element)).collect())
+        // Not in parallel: a thread that waits inside must not pick up work that comes back here.
+        self.anchors.get_or_init(|| self.mesh.elements.iter().map(|element| self.anchor(element)).collect())
     }
 
     fn anchor(&self, element: &Element) -> Option<Vec<f64>> {
