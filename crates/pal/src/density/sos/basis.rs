@@ -3,7 +3,7 @@
 use nalgebra::{Cholesky, DMatrix};
 use rayon::prelude::*;
 
-use super::local::{Bins, inner};
+use super::local::{self, Bins, inner};
 use crate::density::grid::{Axis, Grid};
 use crate::moments::Exponents;
 
@@ -192,8 +192,7 @@ pub(super) fn straighten(functions: &mut [DMatrix<f64>], gram: &DMatrix<f64>) ->
     Some(())
 }
 
-/// The largest sum of squared coefficients of a function on a bin: what rounding errors are multiplied by.
+/// The largest over all bins.
 pub(super) fn growth(functions: &[DMatrix<f64>]) -> f64 {
-    let columns = functions.iter().flat_map(|f| f.column_iter());
-    columns.map(|column| column.norm_squared()).fold(0.0, f64::max)
+    functions.iter().map(local::growth).fold(0.0, f64::max)
 }

@@ -154,11 +154,33 @@ impl Measure<'_> {
         inner(&self.pairs(exponents, double), functions, functions)
     }
 
-    /// The same from values of the functions at cubature nodes: an independent way to it.
+    /// The same from values of the functions at cubature nodes: an independent way to it, and a more accurate one where coefficients are large.
     pub fn gram_of_values(&self, functions: &[DMatrix<f64>], exponents: &Exponents) -> DMatrix<f64> {
+        self.gram_of_some_values(functions, exponents, |_| None)
+    }
+
+    /// From pairs on bins where coefficients are small, from values elsewhere.
+    pub fn careful_gram(
+        &self,
+        functions: &[DMatrix<f64>],
+        exponents: &Exponents,
+        pairs: &[DMatrix<f64>],
+    ) -> DMatrix<f64> {
+        self.gram_of_some_values(functions, exponents, |slot| (growth(&functions[slot]) < SMALL).then(|| &pairs[slot]))
+    }
+
+    fn gram_of_some_values<'p>(
+        &self,
+        functions: &[DMatrix<f64>],
+        exponents: &Exponents,
+        pairs: impl Fn(usize) -> Option<&'p DMatrix<f64>> + Sync,
+    ) -> DMatrix<f64> {
         let size = functions.first().map_or(0, |f| f.ncols());
         let lists = self.bins.elements(self.mesh);
-        let parts = lists.par_iter().zip(functions).map(|(elements, functions)| {
+        let parts = lists.par_iter().zip(functions).enumerate().map(|(slot, (elements, functions))| {
+            if let Some(pairs) = pairs(slot) {
+                return functions.transpose() * (pairs * functions);
+            }
             // A plain product is several times as fast as one with a transposed matrix.
             let rows = functions.transpose();
             let mut gram = DMatrix::zeros(size, size);
@@ -191,6 +213,14 @@ pub(super) fn inner(pairs: &[DMatrix<f64>], left: &[DMatrix<f64>], right: &[DMat
     let mut parts = parts.into_iter();
     let first = parts.next().unwrap_or_else(|| DMatrix::zeros(0, 0));
     parts.fold(first, |sum, part| sum + part)
+}
+
+/// Coefficients are small where the sum of their squares is.
+const SMALL: f64 = 1e4;
+
+/// The largest sum of squared coefficients of a function on a bin: what rounding errors are multiplied by.
+pub(super) fn growth(functions: &DMatrix<f64>) -> f64 {
+    functions.column_iter().map(|column| column.norm_squared()).fold(0.0, f64::max)
 }
 
 /// The largest deviation of a Gram matrix from the identity.

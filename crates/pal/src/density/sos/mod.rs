@@ -148,9 +148,12 @@ impl SumOfSquares {
             let finer = 2 * count;
             let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
             let retry = settings.basis == Basis::Orthonormal && finer <= MAX_BINS && room;
+            let pairs = match settings.basis {
+                Basis::Orthonormal => measure.pairs(&exponents, &double),
+                _ => Vec::new(),
+            };
             let made = match settings.basis {
                 Basis::Orthonormal => {
-                    let pairs = measure.pairs(&exponents, &double);
                     let limit = if retry { GROWTH } else { f64::INFINITY };
                     basis::orthonormal(&exponents, domain.grid(), &bins, &pairs, limit)
                 }
@@ -161,11 +164,11 @@ impl SumOfSquares {
                 Some(mut functions) => {
                     if settings.basis == Basis::Orthonormal && basis::growth(&functions) > STRAIGHT {
                         // Values of the functions lose half as many digits as products of their coefficients.
-                        let gram = measure.gram_of_values(&functions, &exponents);
+                        let gram = measure.careful_gram(&functions, &exponents, &pairs);
                         basis::straighten(&mut functions, &gram).ok_or_else(|| too_high(settings))?;
                     }
                     if basis::growth(&functions) > GROWTH {
-                        let off = local::deviation(&measure.gram_of_values(&functions, &exponents));
+                        let off = local::deviation(&measure.careful_gram(&functions, &exponents, &pairs));
                         if !(off < ORTHONORMAL) {
                             return Err(too_high(settings));
                         }
