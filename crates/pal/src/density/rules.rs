@@ -11,7 +11,7 @@ use super::mesh::{Degree, Element, Shape};
 use crate::moments::gasp;
 
 /// Simplices take the rule with positive weights up to this many nodes.
-const MAX_POSITIVE: usize = 40_000;
+const MAX_POSITIVE: usize = 10_000;
 /// No rule may have more nodes.
 const MAX_NODES: usize = 2_000_000;
 

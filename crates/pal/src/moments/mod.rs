@@ -17,13 +17,14 @@ pub mod gasp;
 mod integrand;
 mod integrate;
 pub mod rejection;
-mod simplex;
+pub(crate) mod simplex;
 
 pub use certify::Integral;
 pub use compiled::{Moments, MomentsError};
 pub use exponents::{Exponents, ExponentsError};
 pub(crate) use frame::Converter;
 pub use frame::Frame;
+pub(crate) use integrand::moment_factor;
 pub use integrand::{Estimate, Integrand, IntegrandError};
 pub(crate) use integrate::around;
 pub use integrate::{IntegrateError, Method, integrate};

@@ -99,23 +99,32 @@ impl Distribution {
 
     /// The integral over a part of the domain, by cubature: every term is positive.
     pub(super) fn mass(&self, domain: &Domain) -> f64 {
-        self.integral(domain, 0, |_, _| 1.0)
+        self.integrals(domain, 0, 1, |_, _, out| out[0] = 1.0)[0]
     }
 
-    /// The integral of the density times a polynomial of so many degrees, given at local coordinates.
-    pub(super) fn integral(&self, domain: &Domain, extra: usize, factor: impl Fn(&[u32], &[f64]) -> f64 + Sync) -> f64 {
+    /// The integrals of the density times several polynomials of so many degrees, given at local coordinates.
+    pub(super) fn integrals(
+        &self,
+        domain: &Domain,
+        extra: usize,
+        count: usize,
+        factors: impl Fn(&[u32], &[f64], &mut [f64]) + Sync,
+    ) -> Vec<f64> {
         let rules = Rules::new(self.dimension(), self.pieces.degree().times(extra));
         let parts = domain.mesh.elements.par_iter().map(|element| {
-            let mut values = vec![0.0; self.weights.len()];
-            let mut sum = 0.0;
+            let (mut values, mut at_node) = (vec![0.0; self.weights.len()], vec![0.0; count]);
+            let mut sums = vec![0.0; count];
             rules.visit(element, |t, weight| {
                 self.pieces.values(&element.bin, t, &mut values);
                 let density: f64 = self.weights.iter().zip(&values).map(|(w, q)| w * q).sum();
-                sum += weight * density * factor(&element.bin, t);
+                factors(&element.bin, t, &mut at_node);
+                sums.iter_mut().zip(&at_node).for_each(|(sum, factor)| *sum += weight * density * factor);
             });
-            sum
+            sums
         });
-        let parts: Vec<f64> = parts.collect();
-        parts.iter().sum()
+        let parts: Vec<Vec<f64>> = parts.collect();
+        let mut total = vec![0.0; count];
+        parts.iter().for_each(|part| total.iter_mut().zip(part).for_each(|(t, x)| *t += x));
+        total
     }
 }

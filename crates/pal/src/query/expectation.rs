@@ -145,27 +145,33 @@ impl Distribution {
     /// The expectation of a polynomial in the variables of the density.
     pub fn expectation(&self, polynomial: &Polynomial) -> Result<f64, QueryError> {
         let terms = in_box(&self.domain, polynomial)?;
-        Ok(terms.iter().map(|(alpha, c)| c * self.box_moment(alpha)).sum())
+        let powers: Vec<Vec<u16>> = terms.iter().map(|(alpha, _)| alpha.clone()).collect();
+        Ok(terms.iter().zip(self.box_moments(&powers)).map(|((_, c), moment)| c * moment).sum())
     }
 
     /// The mean of every variable.
     pub fn mean(&self) -> Vec<f64> {
         let axes = self.domain.grid().axes();
-        let moments = first_powers(self.dimension()).into_iter().map(|powers| self.box_moment(&powers));
-        moments.zip(axes).map(|(m, axis)| axis.at_share(m)).collect()
+        let moments = self.box_moments(&first_powers(self.dimension()));
+        moments.iter().zip(axes).map(|(m, axis)| axis.at_share(*m)).collect()
     }
 
     /// The covariance matrix, row by row.
     pub fn covariance(&self) -> Vec<f64> {
         let n = self.dimension();
-        let moments = |powers: Vec<Vec<u16>>| -> Vec<f64> { powers.iter().map(|p| self.box_moment(p)).collect() };
+        let mut powers = first_powers(n);
+        powers.extend(second_powers(n));
+        let moments = self.box_moments(&powers);
         let lengths: Vec<f64> = self.domain.grid().axes().iter().map(|axis| axis.length()).collect();
-        covariance_of(&moments(first_powers(n)), &moments(second_powers(n)), &lengths)
+        covariance_of(&moments[..n], &moments[n..], &lengths)
     }
 
-    fn box_moment(&self, powers: &[u16]) -> f64 {
-        let extra = powers.iter().map(|p| usize::from(*p)).sum();
+    /// Expectations of monomials in box coordinates.
+    fn box_moments(&self, powers: &[Vec<u16>]) -> Vec<f64> {
+        let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
         let grid = self.domain.grid();
-        self.integral(&self.domain, extra, |bin, t| grid.monomial(bin, t, powers))
+        self.integrals(&self.domain, extra, powers.len(), |bin, t, out| {
+            out.iter_mut().zip(powers).for_each(|(out, powers)| *out = grid.monomial(bin, t, powers));
+        })
     }
 }

@@ -8,13 +8,16 @@
 //!
 //! so the integrals of a whole batch are one matrix product with the first axis and n - 1 short contractions.
 
+use std::collections::BTreeMap;
+
 use nalgebra::{DMatrix, DMatrixView};
 use rayon::prelude::*;
 
+use super::blocks::Blocks;
 use super::hermite::{self, CUBIC, SQUARE};
+use crate::density::DensityError;
 use crate::density::family::{Expansion, Form};
-use crate::density::mesh::{Degree, Element, Mesh};
-use crate::density::rules::Rules;
+use crate::density::mesh::{Element, Mesh};
 
 /// Entries of the form beyond which it is refused.
 pub(super) const MAX_ENTRIES: usize = 40_000_000;
@@ -38,18 +41,18 @@ impl TensorForm {
         bins.iter().fold(1, |product: usize, b| product.saturating_mul(SQUARE * b))
     }
 
-    pub fn compile(mesh: &Mesh, powers: &[u16], components: usize) -> TensorForm {
-        let n = mesh.dimension();
-        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let rules = Rules::new(n, Degree { total: 6 * n + extra, axis: 6 + extra });
+    pub fn compile(mesh: &Mesh, powers: &[u16], components: usize) -> Result<TensorForm, DensityError> {
+        let blocks = Blocks::new(mesh, powers)?;
+        let mut by_bin: BTreeMap<&[u32], Vec<&Element>> = BTreeMap::new();
+        mesh.elements.iter().for_each(|element| by_bin.entry(&element.bin).or_default().push(element));
+        let by_bin: Vec<(&[u32], Vec<&Element>)> = by_bin.into_iter().collect();
+        let made: Vec<Vec<f64>> = by_bin.par_iter().map(|(bin, elements)| blocks.block(bin, elements)).collect();
         let sizes: Vec<usize> = mesh.grid.axes().iter().map(|axis| SQUARE * axis.bins()).collect();
-        let blocks: Vec<Vec<f64>> =
-            mesh.elements.par_iter().map(|element| block(element, mesh, powers, &rules)).collect();
         let mut form = TensorForm { entries: vec![0.0; sizes.iter().product()], sizes, components };
-        for (element, block) in mesh.elements.iter().zip(blocks) {
-            form.add(&element.bin, &block);
+        for ((bin, _), block) in by_bin.iter().zip(made) {
+            form.add(bin, &block);
         }
-        form
+        Ok(form)
     }
 
     /// From a file.
@@ -180,45 +183,5 @@ impl Form for TensorForm {
                 }
             }
         }
-    }
-}
-
-/// Nodes that are handled by one matrix product.
-const NODES: usize = 512;
-
-/// Integrals of all products of Bernstein polynomials over an element, times a monomial in box coordinates.
-///
-/// The sum over nodes of `weight B_i1(t_1) .. B_in(t_n)` is a matrix product between the products along the first axes and those along the others.
-fn block(element: &Element, mesh: &Mesh, powers: &[u16], rules: &Rules) -> Vec<f64> {
-    let n = mesh.dimension();
-    let half = n / 2;
-    let (rows, columns) = (SQUARE.pow(half as u32), SQUARE.pow((n - half) as u32));
-    // The entries of the transposed matrix: the last axis runs fastest.
-    let mut sums = DMatrix::zeros(columns, rows);
-    let (mut first, mut second) = (Vec::new(), Vec::new());
-    let flush = |first: &mut Vec<f64>, second: &mut Vec<f64>, sums: &mut DMatrix<f64>| {
-        let left = DMatrix::from_vec(columns, second.len() / columns, std::mem::take(second));
-        let right = DMatrix::from_vec(rows, first.len() / rows, std::mem::take(first));
-        sums.gemm(1.0, &left, &right.transpose(), 1.0);
-    };
-    rules.visit(element, |t, weight| {
-        let weight = weight * mesh.grid.monomial(&element.bin, t, powers);
-        extend_products(&t[..half], weight, &mut first);
-        extend_products(&t[half..], 1.0, &mut second);
-        if first.len() == NODES * rows {
-            flush(&mut first, &mut second, &mut sums);
-        }
-    });
-    if !first.is_empty() {
-        flush(&mut first, &mut second, &mut sums);
-    }
-    sums.as_slice().to_vec()
-}
-
-/// Appends `factor * B_i1(t_1) .. B_in(t_n)` for all i, the last axis fastest.
-fn extend_products(t: &[f64], factor: f64, out: &mut Vec<f64>) {
-    match t {
-        [] => out.push(factor),
-        [first, rest @ ..] => hermite::square_basis(*first).iter().for_each(|b| extend_products(rest, factor * b, out)),
     }
 }

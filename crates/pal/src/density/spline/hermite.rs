@@ -14,7 +14,7 @@ pub(super) const CUBIC: usize = 4;
 pub(super) const SQUARE: usize = 7;
 
 const BINOMIAL_3: [f64; CUBIC] = [1.0, 3.0, 3.0, 1.0];
-const BINOMIAL_6: [f64; SQUARE] = [1.0, 6.0, 15.0, 20.0, 15.0, 6.0, 1.0];
+pub(super) const BINOMIAL_6: [f64; SQUARE] = [1.0, 6.0, 15.0, 20.0, 15.0, 6.0, 1.0];
 
 /// Bernstein coefficients of all bins from values and derivatives at the knots. Derivatives are per `1 / stretch[bin]` of the bin's
 /// local coordinate: 1 for equally spaced knots.

@@ -8,6 +8,7 @@
 //! logit (w is the softmax of the logits of all components that have mass) and for each axis K_j values and K_j derivatives at the knots: `M (2 K n + 1)` numbers. Derivatives are per mean
 //! distance of the knots. Beyond the first and last knot there is nothing: the knots span the box around the constraint.
 
+mod blocks;
 mod form;
 mod hermite;
 mod pieces;
@@ -79,7 +80,7 @@ impl SplineMixture {
     /// Cuts the region along the knots and computes the form of the normalisers.
     pub fn compile(region: &Region, settings: &SplineSettings) -> Result<SplineMixture, DensityError> {
         let domain = SplineMixture::prepare(region, settings)?;
-        let form = TensorForm::compile(&domain.mesh, &[], settings.mixtures);
+        let form = TensorForm::compile(&domain.mesh, &[], settings.mixtures)?;
         SplineMixture::assemble(settings, domain, form)
     }
 
@@ -319,7 +320,7 @@ impl Family for SplineMixture {
     }
 
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError> {
-        Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.mixtures)))
+        Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.mixtures)?))
     }
 
     fn settings(&self) -> Settings {
