@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::domain::Domain;
 use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
+use super::recipe::Recipe;
 use super::rules::Rules;
 use super::weights::log_sum_exp;
 use super::{Settings, SplineMixture, SumOfSquares};
@@ -142,6 +143,29 @@ impl Compiled {
 
     fn log_prob_of(&self, row: &Row, point: &[f64], inside: bool) -> f64 {
         if !inside { f64::NEG_INFINITY } else { self.distribution_of(row).log_density_inside(point) }
+    }
+
+    /// How a framework computes log-densities by tensor operations, given the features of points.
+    pub fn recipe(&self) -> Recipe {
+        self.family.recipe()
+    }
+
+    /// The features of points, row by row, for [`Compiled::recipe`]; and which points are inside the constraint. Features of a point outside are 0.
+    pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
+        self.pair(1, points)?;
+        let (dimension, width) = (self.dimension(), self.family.num_features());
+        let inside = self.domain().membership().contains_batch(points);
+        let mut features = vec![0.0; inside.len() * width];
+        let rows = features.par_chunks_mut(width * BLOCK).zip(points.par_chunks(dimension * BLOCK));
+        rows.zip(inside.par_chunks(BLOCK)).for_each(|((features, points), inside)| {
+            let (mut bin, mut t) = (vec![0; dimension], vec![0.0; dimension]);
+            let rows = features.chunks_mut(width).zip(points.chunks(dimension)).zip(inside);
+            for ((features, point), _) in rows.filter(|(_, inside)| **inside) {
+                self.domain().grid().locate(point, &mut bin, &mut t);
+                self.family.features(&bin, &t, features);
+            }
+        });
+        Ok((features, inside))
     }
 
     /// The vector-Jacobian product of [`Compiled::log_prob`] with respect to the parameters, in the shape of `params`. Points outside the

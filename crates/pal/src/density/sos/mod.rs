@@ -27,6 +27,7 @@ use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::mesh::{Degree, Mesh};
 use super::pieces::Differentiable;
+use super::recipe::{Recipe, SosRecipe};
 use super::rules::Rules;
 use super::weights::{log_softmax, log_sum_exp, power_of_two};
 use crate::moments::Exponents;
@@ -34,7 +35,7 @@ use crate::number::Rational;
 use crate::random::Stream;
 use crate::region::Region;
 use form::GramForm;
-use local::{Bins, Measure};
+use local::{Bins, Measure, Tables};
 use pieces::{Layout, SquaredPieces};
 
 /// Which polynomials the coefficients refer to.
@@ -471,6 +472,33 @@ impl Family for SumOfSquares {
         let measure = Measure { mesh, bins, rules: &rules, powers };
         let gram = measure.gram(functions, exponents, double);
         Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
+    }
+
+    fn recipe(&self) -> Recipe {
+        Recipe::Sos(SosRecipe {
+            components: self.settings.components,
+            size: self.tensors.size(),
+            // It is symmetric: rows are columns.
+            gram: self.form.gram.as_ref().map(|gram| gram.as_slice().to_vec()),
+            damped: self.settings.basis == Basis::Monomial,
+            log_volume: self.domain.grid().log_volume(),
+        })
+    }
+
+    fn num_features(&self) -> usize {
+        self.tensors.size()
+    }
+
+    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let Some(slot) = self.tensors.bins.slot(bin) else { return };
+        let mut tables = Tables::new(&self.tensors.exponents);
+        tables.fill(t);
+        let products = DVector::from_iterator(
+            self.tensors.exponents.len(),
+            self.tensors.exponents.iter().map(|exponents| tables.product(exponents)),
+        );
+        out.copy_from_slice(self.tensors.functions[slot].tr_mul(&products).as_slice());
     }
 
     fn settings(&self) -> Settings {
