@@ -124,16 +124,13 @@ impl Slice {
         Ok(Slice { whole, kept: kept.clone(), bin: *bin, t: *t, dimension, exponents, positions })
     }
 
-    fn full_bin(&self, bin: &[u32]) -> [u32; MAX_DIMENSION] {
-        let mut full = self.bin;
-        self.kept.iter().zip(bin).for_each(|(axis, b)| full[*axis] = *b);
-        full
-    }
-
-    fn full_t(&self, t: &[f64]) -> [f64; MAX_DIMENSION] {
-        let mut full = self.t;
-        self.kept.iter().zip(t).for_each(|(axis, t)| full[*axis] = *t);
-        full
+    /// Bin and local coordinates in the whole, in a bin that holds something if there is one.
+    fn full(&self, bin: &[u32], t: &[f64]) -> ([u32; MAX_DIMENSION], [f64; MAX_DIMENSION]) {
+        let (mut full_bin, mut full_t) = (self.bin, self.t);
+        self.kept.iter().zip(bin).for_each(|(axis, b)| full_bin[*axis] = *b);
+        self.kept.iter().zip(t).for_each(|(axis, t)| full_t[*axis] = *t);
+        self.whole.enter(&mut full_bin[..self.dimension], &mut full_t[..self.dimension]);
+        (full_bin, full_t)
     }
 }
 
@@ -148,15 +145,24 @@ impl Pieces for Slice {
     }
 
     fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
-        self.whole.values(&self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension], out);
+        let (bin, t) = self.full(bin, t);
+        self.whole.values(&bin[..self.dimension], &t[..self.dimension], out);
     }
 
     fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        self.whole.value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
+        let (bin, t) = self.full(bin, t);
+        self.whole.value(component, &bin[..self.dimension], &t[..self.dimension])
     }
 
     fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        self.whole.log_value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
+        let (bin, t) = self.full(bin, t);
+        self.whole.log_value(component, &bin[..self.dimension], &t[..self.dimension])
+    }
+
+    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+        let (full_bin, full_t) = self.full(bin, t);
+        self.kept.iter().zip(bin).for_each(|(axis, b)| *b = full_bin[*axis]);
+        self.kept.iter().zip(t).for_each(|(axis, t)| *t = full_t[*axis]);
     }
 
     fn chebyshev_exponents(&self) -> &Exponents {
@@ -164,14 +170,16 @@ impl Pieces for Slice {
     }
 
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
-        let whole = self.whole.chebyshev(&self.full_bin(bin)[..self.dimension], weights);
+        // Inside the bin along what is kept.
+        let (bin, t) = self.full(bin, &[0.5; MAX_DIMENSION]);
+        let whole = self.whole.chebyshev(&bin[..self.dimension], weights);
         let top = self.whole.chebyshev_exponents().degree() + 1;
         let fixed: Vec<usize> = (0..self.dimension).filter(|axis| !self.kept.contains(axis)).collect();
         let tables: Vec<Vec<f64>> = fixed
             .iter()
             .map(|axis| {
                 let mut table = vec![0.0; top];
-                chebyshev::values(2.0 * self.t[*axis] - 1.0, &mut table);
+                chebyshev::values(2.0 * t[*axis] - 1.0, &mut table);
                 table
             })
             .collect();

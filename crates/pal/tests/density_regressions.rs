@@ -1,0 +1,44 @@
+//! Cases in which densities once gave wrong numbers.
+
+use pal::density::{Basis, Compiled, Settings, SosSettings};
+use pal::formula::{Formula, reals};
+use pal::number::Rational;
+use pal::region::Region;
+
+fn ratio(p: i64, q: u64) -> Rational {
+    Rational::from_parts(p.into(), q.into())
+}
+
+fn sos(phi: &Formula, degree: u16, components: usize, basis: Basis) -> Compiled {
+    let settings = SosSettings { degree, components, basis, subset: None };
+    Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::Sos(settings)).unwrap()
+}
+
+#[track_caller]
+fn near(a: f64, b: f64, tolerance: f64) {
+    assert!((a - b).abs() <= tolerance * b.abs(), "{a} is not {b}: off by {:.1e}", a / b - 1.0);
+}
+
+/// A point on the edge of a bin belongs to the bin above, which may hold no part of the constraint.
+#[test]
+fn edges_of_empty_bins_have_density() {
+    let [x, y] = reals(["x", "y"]);
+    let phi = x.between(0, 1) & y.between(0, 1) & (x.le(ratio(1, 2)) | y.le(ratio(1, 2)));
+    let family = sos(&phi, 14, 1, Basis::Orthonormal);
+    assert_eq!(family.domain().grid().bins(), 4);
+    let params = family.random_params(1, 3);
+    let log_prob = family.log_prob(&params, &[0.5, 0.7, 0.5 - 1e-13, 0.7, 0.7, 0.5, 0.7, 0.5 - 1e-13]).unwrap();
+    near(log_prob[0], log_prob[1], 1e-9);
+    near(log_prob[2], log_prob[3], 1e-9);
+    let on = family.log_prob_vjp(&params, &[0.5, 0.7], &[1.0]).unwrap();
+    let beside = family.log_prob_vjp(&params, &[0.5 - 1e-13, 0.7], &[1.0]).unwrap();
+    on.iter().zip(&beside).for_each(|(a, b)| assert!((a - b).abs() < 1e-8, "{a} {b}"));
+
+    let density = family.distribution(&params).unwrap();
+    let (on, beside) = (density.given(&[("x", 0.5)]).unwrap(), density.given(&[("x", 0.5 - 1e-13)]).unwrap());
+    for at in [0.1, 0.5, 0.7, 1.0] {
+        near(on.log_prob(&[at])[0], beside.log_prob(&[at])[0], 1e-8);
+    }
+    let (a, b) = (on.mode(&Default::default()).unwrap(), beside.mode(&Default::default()).unwrap());
+    near(a.log_upper, b.log_upper, 1e-5);
+}
