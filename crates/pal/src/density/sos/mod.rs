@@ -469,7 +469,8 @@ impl Family for SumOfSquares {
         let rules = Rules::new(mesh.dimension(), wanted);
         let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh, bins, rules: &rules, powers };
-        let gram = measure.gram(functions, exponents, double);
+        // Large coefficients would lose all digits of a small integral, and nothing would tell.
+        let gram = measure.careful_gram(functions, exponents, &measure.pairs(exponents, double));
         Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
     }
 
