@@ -1,8 +1,9 @@
 //! Cases in which densities once gave wrong numbers.
 
-use pal::density::{Basis, Compiled, Settings, SosSettings};
-use pal::formula::{Formula, reals};
+use pal::density::{Basis, Compiled, DensityError, Knots, Settings, SosSettings, SplineSettings};
+use pal::formula::{Formula, Linear, real, reals};
 use pal::number::{Rational, from_f64};
+use pal::polynomial::Polynomial;
 use pal::region::Region;
 
 fn ratio(p: i64, q: u64) -> Rational {
@@ -16,6 +17,11 @@ fn exact(x: f64) -> Rational {
 fn sos(phi: &Formula, degree: u16, components: usize, basis: Basis) -> Compiled {
     let settings = SosSettings { degree, components, basis, subset: None };
     Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::Sos(settings)).unwrap()
+}
+
+fn spline(phi: &Formula, knots: Knots, mixtures: usize) -> Compiled {
+    let settings = SplineSettings { knots, mixtures };
+    Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::Spline(settings)).unwrap()
 }
 
 #[track_caller]
@@ -60,4 +66,17 @@ fn events_and_moments_of_high_degree_keep_their_digits() {
     let compiled = family.event(&part).unwrap().probability(&params).unwrap()[0];
     near(compiled, density.probability(&part).unwrap(), 1e-10);
     near(family.covariance(&params).unwrap()[0], density.covariance()[0], 1e-9);
+}
+
+/// A thin box far from the end of its bin.
+#[test]
+fn thin_boxes_have_their_exact_volume() {
+    let [x] = reals(["x"]);
+    let family = sos(&x.between(0, 1), 1, 1, Basis::Orthonormal);
+    for width in [1e-9, 1e-12, 1e-15] {
+        let thin = x.ge(exact(1.0 / 3.0)) & x.le(exact(1.0 / 3.0) + exact(width));
+        let uniform = [0.0, 1.0, 0.0];
+        near(family.event(&thin).unwrap().probability(&uniform).unwrap()[0], width, 1e-14);
+        near(family.distribution(&uniform).unwrap().probability(&thin).unwrap(), width, 1e-14);
+    }
 }

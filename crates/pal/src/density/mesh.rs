@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::grid::Grid;
 use crate::moments::{Converter, Frame};
-use crate::number::Rational;
+use crate::number::{self, Integer, Rational};
 use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
 
 /// How a piecewise polynomial grows: the total degree on a bin, and the largest degree in a single variable.
@@ -109,7 +109,7 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
             (0..n).map(|j| corners.iter().map(|c| c[j]).reduce(pick).unwrap_or(0.0)).collect()
         };
         let (low, high) = (fold(f64::min), fold(f64::max));
-        let volume = share * low.iter().zip(&high).map(|(a, b)| b - a).product::<f64>();
+        let volume = share * cuboid_volume(polytope, &ends);
         return Ok(vec![Element { bin: bin.to_vec(), shape: Shape::Cuboid(low, high), volume }]);
     }
     let lattice = Lattice::new(polytope);
@@ -134,6 +134,19 @@ fn is_cuboid(polytope: &Polytope) -> bool {
     walls.len() == 2 * polytope.dimension()
         && walls.iter().all(|(normal, _)| normal.iter().filter(|a| !a.is_zero()).count() == 1)
 }
+/// The volume of a box as a part of its bin, from its exact walls: differences of rounded coordinates have few digits if it is thin.
+fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
+    let mut sides = vec![Rational::ZERO; bin.len()];
+    for (normal, offset) in polytope.half_spaces() {
+        for (side, a) in sides.iter_mut().zip(&normal).filter(|(_, a)| !a.is_zero()) {
+            // Upper ends are added, lower ends come with the other sign.
+            let size = if *a < Integer::ZERO { -a } else { a.clone() };
+            *side += Rational::from(offset.clone()) / Rational::from(size);
+        }
+    }
+    sides.iter().zip(bin).map(|(side, (low, high))| number::to_f64(&(side / (high - low)))).product()
+}
+
 
 /// Coordinates in the unit cube that run through an element, the same for every element of one shape.
 impl Shape {
