@@ -80,3 +80,20 @@ fn thin_boxes_have_their_exact_volume() {
         near(family.distribution(&uniform).unwrap().probability(&thin).unwrap(), width, 1e-14);
     }
 }
+
+/// Bins may be much narrower than what is negligible along the whole axis.
+#[test]
+fn marginals_keep_the_mass_of_narrow_bins() {
+    let [x, y] = reals(["x", "y"]);
+    let square = x.between(0, 1) & y.between(0, 1);
+    for width in [1e-12, 1e-15] {
+        let at = |list: &[f64]| list.iter().map(|x| exact(*x)).collect::<Vec<Rational>>();
+        let knots = vec![at(&[0.0, width, 2.0 * width, 1.0]), at(&[0.0, 1.0])];
+        let family = spline(&square, Knots::At(knots), 1);
+        let peak = 1.0 / f64::sqrt(width);
+        let density = family.distribution(&[0.0, 0.0, peak, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]).unwrap();
+        let marginal = density.marginal("x").unwrap();
+        near(marginal.total(), 1.0, 1e-13);
+        near(marginal.cdf(2.0 * width), density.probability(&x.le(exact(2.0 * width))).unwrap(), 1e-13);
+    }
+}
