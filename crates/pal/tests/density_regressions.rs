@@ -97,3 +97,30 @@ fn marginals_keep_the_mass_of_narrow_bins() {
         near(marginal.cdf(2.0 * width), density.probability(&x.le(exact(2.0 * width))).unwrap(), 1e-13);
     }
 }
+
+/// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
+#[test]
+fn forms_of_many_variables_recognise_lost_digits() {
+    let factorial = |k: usize| (1..=k).map(|k| k as f64).product::<f64>();
+    for n in [3, 4] {
+        let x: Vec<Linear> = (0..n).map(|j| real(&format!("x{j}"))).collect();
+        let cube = Formula::all(x.iter().map(|x| x.between(0, 1)));
+        let sum = x.iter().fold(Linear::default(), |sum, x| sum + x);
+        let family = spline(&cube, Knots::Uniform(2), 1);
+        let mut params = vec![0.0];
+        (0..n).for_each(|_| params.extend([1.0, 0.0, -3.0, 0.0]));
+        for size in [0.5f64, 0.0625] {
+            let corner = sum.ge(exact(n as f64 - size));
+            let integral = 720f64.powi(n as i32) * size.powi(7 * n as i32) / factorial(7 * n);
+            let probability = family.event(&corner).unwrap().probability(&params).unwrap()[0];
+            near(probability, integral * 7f64.powi(n as i32), 1e-12);
+            let knots = Knots::At(vec![vec![0.into(), 1.into()]; n]);
+            let there = spline(&(cube.clone() & corner), knots, 1);
+            near(there.log_normaliser(&params).unwrap()[0], integral.ln(), 1e-13);
+            // The integral is homogeneous of degree two in the coefficients of every axis.
+            let gradient = there.log_normaliser_vjp(&params, &[1.0]).unwrap();
+            let along: f64 = gradient[1..5].iter().zip(&params[1..5]).map(|(g, p)| g * p).sum();
+            near(along, 2.0, 1e-12);
+        }
+    }
+}

@@ -97,7 +97,7 @@ impl SplineMixture {
             let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
             return Err(DensityError::Settings(message));
         }
-        let form = TensorForm::from_entries(sizes, entries, settings.mixtures);
+        let form = TensorForm::from_entries(&domain.mesh, sizes, entries, settings.mixtures);
         SplineMixture::assemble(settings, domain, form)
     }
 
