@@ -98,6 +98,19 @@ fn marginals_keep_the_mass_of_narrow_bins() {
     }
 }
 
+/// Finite parameters whose coefficients overflow.
+#[test]
+fn parameters_that_overflow_are_refused() {
+    let [x] = reals(["x"]);
+    let family = spline(&x.between(0, 2), Knots::Uniform(3), 2);
+    let mut params = [1.0, 1.7e308, 0.0, 1e308, 1.7e308, 1.0, 2.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    let refused = family.distribution(&params).err();
+    assert!(matches!(refused, Some(DensityError::Parameter { row: 0, column: 4, .. })), "{refused:?}");
+    params[..7].iter_mut().for_each(|p| *p /= 1e8);
+    let probability = family.distribution(&params).unwrap().probability(&x.le(1)).unwrap();
+    assert!(probability > 0.0 && probability < 1.0);
+}
+
 /// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
 #[test]
 fn forms_of_many_variables_recognise_lost_digits() {

@@ -218,6 +218,11 @@ impl Compiled {
             return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
         }
         let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.family.expand(params)).collect();
+        if let Some(row) = expansions.iter().position(|e| e.coefficients.iter().any(|c| !c.is_finite())) {
+            let size = |column: &usize| params[row * per + column].abs();
+            let column = (0..per).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
+            return Err(DensityError::Parameter { row, column, value: params[row * per + column] });
+        }
         let integrals = self.integrals(self.family.normaliser(), self.domain(), &[], &expansions);
         let components = self.num_components();
         let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
