@@ -111,6 +111,24 @@ fn parameters_that_overflow_are_refused() {
     assert!(probability > 0.0 && probability < 1.0);
 }
 
+/// Weights whose differences leave the range of doubles, or hide the integrals they are added to.
+#[test]
+fn extreme_logits_give_densities_and_gradients() {
+    let [x] = reals(["x"]);
+    let family = sos(&x.between(0, 2), 1, 2, Basis::Orthonormal);
+    // The first component is 0, so that the second is all there is.
+    let log_prob = family.log_prob(&[1e308, 0.0, 0.0, -1e308, 1.0, 0.0], &[0.5]).unwrap();
+    near(log_prob[0], 0.5f64.ln(), 1e-15);
+    let gradient = |logit: f64| family.log_prob_vjp(&[logit, 1.0, 0.5, logit, 10.0, 0.0], &[0.5], &[1.0]).unwrap();
+    gradient(0.0).iter().zip(gradient(1e20)).for_each(|(a, b)| assert!((a - b).abs() < 1e-14, "{a} {b}"));
+
+    // Each component lives on one of the bins.
+    let family = spline(&x.between(0, 2), Knots::Uniform(3), 2);
+    let params = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    let log_prob = family.log_prob(&params, &[0.5, 1.5]).unwrap();
+    near(log_prob[1], log_prob[0] - 1000.0, 1e-14);
+}
+
 /// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
 #[test]
 fn forms_of_many_variables_recognise_lost_digits() {

@@ -196,7 +196,7 @@ impl Compiled {
     }
 
     pub(crate) fn distribution_of(&self, row: &Row) -> Distribution {
-        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.weights())
+        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.log_weights.clone())
     }
 
     /// Like [`Compiled::rows`], for questions that a density of 0 has no answer to.

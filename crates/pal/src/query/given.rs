@@ -69,14 +69,10 @@ impl Distribution {
     /// The density on a cut, normalised.
     pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
         let pieces = Arc::new(Slice::new(self.pieces.clone(), cut, self.dimension())?);
-        let joint = Distribution::new(cut.domain.clone(), pieces, self.weights.clone());
-        let mass = joint.mass(&joint.domain);
-        if !(mass > 0.0) {
+        self.moved(cut.domain.clone(), pieces).ok_or_else(|| {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            return Err(QueryError::NoDensity(text.join(", ")));
-        }
-        let weights = self.weights.iter().map(|w| w / mass).collect();
-        Ok(Distribution { weights, ..joint })
+            QueryError::NoDensity(text.join(", "))
+        })
     }
 
     /// The position of a variable.

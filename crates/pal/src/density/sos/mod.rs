@@ -307,8 +307,11 @@ impl SumOfSquares {
         self.tensors.size() + 1
     }
 
-    fn logits(&self, params: &[f64]) -> Vec<f64> {
-        params.chunks(self.params_per_component()).map(|part| part[0]).collect()
+    /// The logarithms of the weights w, up to a common factor: of components without mass there is no need to know more.
+    fn mixture_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
+        let logits = params.chunks(self.params_per_component()).zip(log_integrals);
+        let kept = logits.map(|(part, i)| if *i == f64::NEG_INFINITY { *i } else { part[0] });
+        log_softmax(&kept.collect::<Vec<f64>>())
     }
 
     /// The coefficients that parameters stand for, and their slopes.
@@ -417,7 +420,7 @@ impl Family for SumOfSquares {
     }
 
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let weights = log_softmax(&self.logits(params));
+        let weights = self.mixture_weights(params, log_integrals);
         let total = log_sum_exp(weights.iter().zip(log_integrals).map(|(w, i)| w + i));
         if total == f64::NEG_INFINITY {
             return vec![total; weights.len()];
@@ -433,8 +436,8 @@ impl Family for SumOfSquares {
         gradient: &mut [f64],
         integrals: &mut [f64],
     ) {
-        let logits = self.logits(params);
-        let terms = logits.iter().zip(log_integrals).map(|(w, i)| w + i);
+        let mixture = self.mixture_weights(params, log_integrals);
+        let terms = mixture.iter().zip(log_integrals).map(|(w, i)| w + i);
         let total = log_sum_exp(terms.clone());
         if total == f64::NEG_INFINITY {
             return;
