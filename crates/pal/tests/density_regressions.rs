@@ -129,6 +129,17 @@ fn extreme_logits_give_densities_and_gradients() {
     near(log_prob[1], log_prob[0] - 1000.0, 1e-14);
 }
 
+/// The paper's reparametrisation is a difference of two roots.
+#[test]
+fn small_coefficients_of_monomials_keep_their_digits() {
+    let [x] = reals(["x"]);
+    let family = sos(&x.between(0, 2), 1, 1, Basis::Monomial);
+    // For small z it is linear, and a common factor changes nothing.
+    let log_prob = |z: f64| family.log_prob(&[0.0, z, 3.0 * z], &[0.5]).unwrap()[0];
+    near(log_prob(1e-14), log_prob(1e-100), 1e-12);
+    assert!(log_prob(1e-200).is_finite());
+}
+
 /// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
 #[test]
 fn forms_of_many_variables_recognise_lost_digits() {

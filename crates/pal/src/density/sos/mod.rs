@@ -320,7 +320,8 @@ impl SumOfSquares {
             // Rows have unit length, so the paper's division by sqrt(G_ii) is done already.
             Basis::Monomial => {
                 let root = (z.abs() + 0.1).sqrt();
-                (z.signum() * (root - 0.1f64.sqrt()), 0.5 / root)
+                // The difference of the two roots, without cancellation.
+                (z / (root + 0.1f64.sqrt()), 0.5 / root)
             }
             _ => (z, 1.0),
         }
