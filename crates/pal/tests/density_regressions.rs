@@ -140,6 +140,21 @@ fn small_coefficients_of_monomials_keep_their_digits() {
     assert!(log_prob(1e-200).is_finite());
 }
 
+/// A part without volume that sticks out of the box around the others.
+#[test]
+fn nothing_is_outside_of_the_box() {
+    let [x, y] = reals(["x", "y"]);
+    let line = x.ge(ratio(1, 2)) & x.le(ratio(1, 2)) & y.between(0, 3);
+    let family = spline(&((x.between(0, 1) & y.between(0, 1)) | line), Knots::Uniform(3), 1);
+    let params = family.random_params(1, 3);
+    let log_prob = family.log_prob(&params, &[0.5, 0.5, 0.5, 2.0]).unwrap();
+    assert!(log_prob[0].is_finite() && log_prob[1] == f64::NEG_INFINITY);
+    assert!(family.log_prob_vjp(&params, &[0.5, 2.0], &[1.0]).unwrap().iter().all(|g| *g == 0.0));
+    let given = family.distribution(&params).unwrap().given(&[("x", 0.5)]).unwrap();
+    near(given.probability(&y.le(1)).unwrap(), 1.0, 1e-14);
+    assert_eq!(given.log_prob(&[2.0]), [f64::NEG_INFINITY]);
+}
+
 /// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
 #[test]
 fn forms_of_many_variables_recognise_lost_digits() {

@@ -11,7 +11,7 @@ use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::rules::Rules;
 use super::weights::log_sum_exp;
-use super::{Settings, SplineMixture, SumOfSquares};
+use super::{Grid, Settings, SplineMixture, SumOfSquares};
 use crate::query::Distribution;
 use crate::region::Region;
 
@@ -326,6 +326,9 @@ impl Compiled {
         let n = point.len();
         let (mut bin, mut t) = (vec![0; n], vec![0.0; n]);
         self.domain().grid().locate(point, &mut bin, &mut t);
+        if !Grid::covers(&t) {
+            return;
+        }
         let pieces = &sums.pieces.get_or_insert_with(|| self.family.pieces(&row.expansion)).clone();
         let logs: Vec<f64> = row
             .log_weights

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::density::weights::log_sum_exp;
-use crate::density::{Domain, Pieces};
+use crate::density::{Domain, Grid, Pieces};
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[derive(Clone)]
@@ -80,6 +80,9 @@ impl Distribution {
     fn log_density_with(&self, point: &[f64], work: &mut Work) -> f64 {
         let grid = self.domain.grid();
         grid.locate(point, &mut work.bin, &mut work.t);
+        if !Grid::covers(&work.t) {
+            return f64::NEG_INFINITY;
+        }
         self.pieces.values(&work.bin, &work.t, &mut work.values);
         let sum: f64 = self.weights.iter().zip(&work.values).map(|(w, q)| w * q).sum();
         if sum.is_normal() && sum < f64::INFINITY {
@@ -107,7 +110,7 @@ impl Work {
         Work { bin: vec![0; dimension], t: vec![0.0; dimension], values: vec![0.0; components], log_volume: None }
     }
 
-    fn log_volume(&mut self, grid: &crate::density::Grid) -> f64 {
+    fn log_volume(&mut self, grid: &Grid) -> f64 {
         *self.log_volume.get_or_insert_with(|| grid.log_volume())
     }
 }

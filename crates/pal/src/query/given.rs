@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::distribution::Distribution;
 use super::error::QueryError;
+use super::slice::extent;
 use crate::density::chebyshev;
-use crate::density::{Degree, Domain, Grid, Pieces};
-use crate::formula::{Constraint, Linear, Substitution, Var};
+use crate::density::mesh::Element;
+use crate::density::{Degree, DensityError, Domain, Grid, Pieces};
+use crate::formula::{Constraint, Linear, Substitution, Var, real};
 use crate::moments::Exponents;
 use crate::number;
 use crate::region::{MAX_DIMENSION, Region};
@@ -49,15 +51,25 @@ impl Distribution {
             return Err(QueryError::Variables("all variables are given; leave at least one free".to_string()));
         }
         let kept: Vec<usize> = (0..n).filter(|axis| fixed[*axis].is_none()).collect();
-        let sliced = Constraint {
+        let mut sliced = Constraint {
             formula: constraint.formula.substitute(&substitution),
             reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
             booleans: Vec::new(),
         };
         let axes = self.domain.grid().axes();
         let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
-        let region = Region::new(&sliced).map_err(crate::density::DensityError::from)?;
-        let domain = Arc::new(Domain::new(&region, &grid)?);
+        let cut =
+            |constraint: &Constraint| -> Result<Domain, DensityError> { Domain::new(&Region::new(constraint)?, &grid) };
+        let mut domain = cut(&sliced)?;
+        // Parts without volume may stick out of the box and have volume in the slice: there is no density on them.
+        if domain.mesh.elements.iter().any(|element| sticks_out(element, kept.len())) {
+            for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
+                let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
+                sliced.formula = sliced.formula & real(var.name()).between(low, high);
+            }
+            domain = cut(&sliced)?;
+        }
+        let domain = Arc::new(domain);
         let (mut bin, mut t) = ([0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
         for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
             let b = axes[axis].bin_of(value);
@@ -83,6 +95,11 @@ impl Distribution {
             QueryError::Variables(format!("there is no variable `{name}`; there is {}", names.join(", ")))
         })
     }
+}
+
+fn sticks_out(element: &Element, dimension: usize) -> bool {
+    let ends = (0..dimension).map(|axis| extent(&element.shape, dimension, axis));
+    ends.into_iter().any(|(low, high)| !Grid::covers(&[low, high]))
 }
 
 /// A constraint with some variables fixed.
