@@ -155,6 +155,16 @@ fn nothing_is_outside_of_the_box() {
     assert_eq!(given.log_prob(&[2.0]), [f64::NEG_INFINITY]);
 }
 
+/// The moment of a degree that no rule of bearable size is exact for.
+#[test]
+fn moments_of_enormous_degree_are_refused() {
+    let [x, y] = reals(["x", "y"]);
+    let family = sos(&(x.between(0, 1) & y.between(0, 1)), 1, 1, Basis::Orthonormal);
+    let density = family.distribution(&[0.0, 1.0, 0.0, 0.0]).unwrap();
+    assert!(density.expectation(&Polynomial::parse("x^9000*y^1000").unwrap()).is_err());
+    near(density.expectation(&Polynomial::parse("x^90*y^10").unwrap()).unwrap(), 1.0 / (91.0 * 11.0), 1e-13);
+}
+
 /// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
 #[test]
 fn forms_of_many_variables_recognise_lost_digits() {
