@@ -73,6 +73,12 @@ impl Mesh {
     pub(crate) fn dimension(&self) -> usize {
         self.grid.dimension()
     }
+
+    /// Whether a number is the volume of all elements, as a part of the box: tells tensors of another constraint.
+    pub(crate) fn is_volume(&self, number: f64) -> bool {
+        let volume: f64 = self.elements.iter().map(|element| element.volume).sum();
+        (number - volume).abs() <= 1e-6 * volume
+    }
 }
 
 /// Why a region cannot be cut.
@@ -128,12 +134,6 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     Ok(parts.filter(|element| element.volume > 0.0).collect())
 }
 
-/// Whether every facet is orthogonal to an axis.
-fn is_cuboid(polytope: &Polytope) -> bool {
-    let walls = polytope.half_spaces();
-    walls.len() == 2 * polytope.dimension()
-        && walls.iter().all(|(normal, _)| normal.iter().filter(|a| !a.is_zero()).count() == 1)
-}
 /// The volume of a box as a part of its bin, from its exact walls: differences of rounded coordinates have few digits if it is thin.
 fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
     let mut sides = vec![Rational::ZERO; bin.len()];
@@ -147,6 +147,12 @@ fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
     sides.iter().zip(bin).map(|(side, (low, high))| number::to_f64(&(side / (high - low)))).product()
 }
 
+/// Whether every facet is orthogonal to an axis.
+fn is_cuboid(polytope: &Polytope) -> bool {
+    let walls = polytope.half_spaces();
+    walls.len() == 2 * polytope.dimension()
+        && walls.iter().all(|(normal, _)| normal.iter().filter(|a| !a.is_zero()).count() == 1)
+}
 
 /// Coordinates in the unit cube that run through an element, the same for every element of one shape.
 impl Shape {

@@ -96,6 +96,8 @@ const STRAIGHT: f64 = 1e3;
 const ORTHONORMAL: f64 = 1e-10;
 /// Bins per axis are not halved beyond this.
 const MAX_BINS: usize = 16;
+/// The largest number of bins in all, empty ones included.
+const MAX_ALL_BINS: usize = 1 << 22;
 /// The largest number of coefficients of a basis on all bins.
 const MAX_COEFFICIENTS: usize = 12_000_000;
 /// The largest number of members of a basis.
@@ -147,7 +149,7 @@ impl SumOfSquares {
             let measure = Measure { mesh: &domain.mesh, bins: &bins, rules: &rules, powers: &[] };
             let finer = 2 * count;
             let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
-            let retry = settings.basis == Basis::Orthonormal && finer <= MAX_BINS && room;
+            let retry = settings.basis == Basis::Orthonormal && bins_allowed(finer, region.dimension()) && room;
             let pairs = match settings.basis {
                 Basis::Orthonormal => measure.pairs(&exponents, &double),
                 _ => Vec::new(),
@@ -210,7 +212,7 @@ impl SumOfSquares {
             DensityError::Settings(message)
         };
         let [count, slots, columns, rows] = shape else { return Err(wrong()) };
-        if [*columns, *rows] != [size, exponents.len()] || *count == 0 || *count > MAX_BINS {
+        if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(*count, region.dimension()) {
             return Err(wrong());
         }
         let domain = SumOfSquares::domain_with(region, &ends, *count)?;
@@ -223,8 +225,14 @@ impl SumOfSquares {
             return Err(wrong());
         }
         let functions = basis.chunks(rows * columns).map(|part| DMatrix::from_column_slice(*rows, *columns, part));
+        let functions: Vec<DMatrix<f64>> = functions.collect();
         let gram = gram.map(|gram| DMatrix::from_row_slice(size, size, &gram));
-        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions.collect(), gram))
+        // The first member is constant: its square over its integral is one over the volume.
+        let square = gram.as_ref().map_or(1.0, |gram| gram[(0, 0)]);
+        if functions.iter().any(|f| !domain.mesh.is_volume(square / f[(0, 0)].powi(2))) {
+            return Err(wrong());
+        }
+        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions, gram))
     }
 
     fn prepare(region: &Region, settings: &SosSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
@@ -336,6 +344,12 @@ impl SumOfSquares {
 fn degree(settings: &SosSettings) -> Degree {
     let twice = 2 * usize::from(settings.degree);
     Degree { total: twice, axis: twice }
+}
+
+/// Whether a box may be cut into so many bins along every axis.
+fn bins_allowed(count: usize, dimension: usize) -> bool {
+    let all = count.checked_pow(dimension as u32);
+    (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
 }
 
 fn too_high(settings: &SosSettings) -> DensityError {
