@@ -12,7 +12,7 @@ use super::family::{Expansion, Family, Form};
 use super::recipe::Recipe;
 use super::rules::Rules;
 use super::weights::log_sum_exp;
-use super::{Settings, SplineMixture, SumOfSquares};
+use super::{Grid, Settings, SplineMixture, SumOfSquares};
 use crate::query::Distribution;
 use crate::region::Region;
 
@@ -220,7 +220,7 @@ impl Compiled {
     }
 
     pub(crate) fn distribution_of(&self, row: &Row) -> Distribution {
-        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.weights())
+        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.log_weights.clone())
     }
 
     /// Like [`Compiled::rows`], for questions that a density of 0 has no answer to.
@@ -242,6 +242,11 @@ impl Compiled {
             return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
         }
         let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.family.expand(params)).collect();
+        if let Some(row) = expansions.iter().position(|e| e.coefficients.iter().any(|c| !c.is_finite())) {
+            let size = |column: &usize| params[row * per + column].abs();
+            let column = (0..per).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
+            return Err(DensityError::Parameter { row, column, value: params[row * per + column] });
+        }
         let integrals = self.integrals(self.family.normaliser(), self.domain(), &[], &expansions);
         let components = self.num_components();
         let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
@@ -281,7 +286,7 @@ impl Compiled {
 
     fn by_cubature(&self, domain: &Domain, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let rules = Rules::new(self.dimension(), self.family.degree().times(extra));
+        let rules = Rules::careful(self.dimension(), self.family.degree().times(extra));
         let pieces = self.family.pieces(expansion);
         let mut sum = 0.0;
         for element in &domain.mesh.elements {
@@ -329,7 +334,7 @@ impl Compiled {
         form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
         if direct != weights {
             let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
-            let rules = Rules::new(self.dimension(), self.family.degree());
+            let rules = Rules::careful(self.dimension(), self.family.degree());
             let pieces = self.family.pieces(&row.expansion);
             for element in &self.domain().mesh.elements {
                 rules.visit(element, |t, weight| {
@@ -345,6 +350,9 @@ impl Compiled {
         let n = point.len();
         let (mut bin, mut t) = (vec![0; n], vec![0.0; n]);
         self.domain().grid().locate(point, &mut bin, &mut t);
+        if !Grid::covers(&t) {
+            return;
+        }
         let pieces = &sums.pieces.get_or_insert_with(|| self.family.pieces(&row.expansion)).clone();
         let logs: Vec<f64> = row
             .log_weights

@@ -97,6 +97,8 @@ const STRAIGHT: f64 = 1e3;
 const ORTHONORMAL: f64 = 1e-10;
 /// Bins per axis are not halved beyond this.
 const MAX_BINS: usize = 16;
+/// The largest number of bins in all, empty ones included.
+const MAX_ALL_BINS: usize = 1 << 22;
 /// The largest number of coefficients of a basis on all bins.
 const MAX_COEFFICIENTS: usize = 12_000_000;
 /// The largest number of members of a basis.
@@ -148,7 +150,7 @@ impl SumOfSquares {
             let measure = Measure { mesh: &domain.mesh, bins: &bins, rules: &rules, powers: &[] };
             let finer = 2 * count;
             let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
-            let retry = settings.basis == Basis::Orthonormal && finer <= MAX_BINS && room;
+            let retry = settings.basis == Basis::Orthonormal && bins_allowed(finer, region.dimension()) && room;
             let pairs = match settings.basis {
                 Basis::Orthonormal => measure.pairs(&exponents, &double),
                 _ => Vec::new(),
@@ -211,7 +213,7 @@ impl SumOfSquares {
             DensityError::Settings(message)
         };
         let [count, slots, columns, rows] = shape else { return Err(wrong()) };
-        if [*columns, *rows] != [size, exponents.len()] || *count == 0 || *count > MAX_BINS {
+        if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(*count, region.dimension()) {
             return Err(wrong());
         }
         let domain = SumOfSquares::domain_with(region, &ends, *count)?;
@@ -224,8 +226,14 @@ impl SumOfSquares {
             return Err(wrong());
         }
         let functions = basis.chunks(rows * columns).map(|part| DMatrix::from_column_slice(*rows, *columns, part));
+        let functions: Vec<DMatrix<f64>> = functions.collect();
         let gram = gram.map(|gram| DMatrix::from_row_slice(size, size, &gram));
-        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions.collect(), gram))
+        // The first member is constant: its square over its integral is one over the volume.
+        let square = gram.as_ref().map_or(1.0, |gram| gram[(0, 0)]);
+        if functions.iter().any(|f| !domain.mesh.is_volume(square / f[(0, 0)].powi(2))) {
+            return Err(wrong());
+        }
+        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions, gram))
     }
 
     fn prepare(region: &Region, settings: &SosSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
@@ -308,8 +316,11 @@ impl SumOfSquares {
         self.tensors.size() + 1
     }
 
-    fn logits(&self, params: &[f64]) -> Vec<f64> {
-        params.chunks(self.params_per_component()).map(|part| part[0]).collect()
+    /// The logarithms of the weights w, up to a common factor: of components without mass there is no need to know more.
+    fn mixture_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
+        let logits = params.chunks(self.params_per_component()).zip(log_integrals);
+        let kept = logits.map(|(part, i)| if *i == f64::NEG_INFINITY { *i } else { part[0] });
+        log_softmax(&kept.collect::<Vec<f64>>())
     }
 
     /// The coefficients that parameters stand for, and their slopes.
@@ -318,7 +329,8 @@ impl SumOfSquares {
             // Rows have unit length, so the paper's division by sqrt(G_ii) is done already.
             Basis::Monomial => {
                 let root = (z.abs() + 0.1).sqrt();
-                (z.signum() * (root - 0.1f64.sqrt()), 0.5 / root)
+                // The difference of the two roots, without cancellation.
+                (z / (root + 0.1f64.sqrt()), 0.5 / root)
             }
             _ => (z, 1.0),
         }
@@ -333,6 +345,12 @@ impl SumOfSquares {
 fn degree(settings: &SosSettings) -> Degree {
     let twice = 2 * usize::from(settings.degree);
     Degree { total: twice, axis: twice }
+}
+
+/// Whether a box may be cut into so many bins along every axis.
+fn bins_allowed(count: usize, dimension: usize) -> bool {
+    let all = count.checked_pow(dimension as u32);
+    (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
 }
 
 fn too_high(settings: &SosSettings) -> DensityError {
@@ -418,7 +436,7 @@ impl Family for SumOfSquares {
     }
 
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let weights = log_softmax(&self.logits(params));
+        let weights = self.mixture_weights(params, log_integrals);
         let total = log_sum_exp(weights.iter().zip(log_integrals).map(|(w, i)| w + i));
         if total == f64::NEG_INFINITY {
             return vec![total; weights.len()];
@@ -434,8 +452,8 @@ impl Family for SumOfSquares {
         gradient: &mut [f64],
         integrals: &mut [f64],
     ) {
-        let logits = self.logits(params);
-        let terms = logits.iter().zip(log_integrals).map(|(w, i)| w + i);
+        let mixture = self.mixture_weights(params, log_integrals);
+        let terms = mixture.iter().zip(log_integrals).map(|(w, i)| w + i);
         let total = log_sum_exp(terms.clone());
         if total == f64::NEG_INFINITY {
             return;
@@ -470,7 +488,8 @@ impl Family for SumOfSquares {
         let rules = Rules::new(mesh.dimension(), wanted);
         let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh, bins, rules: &rules, powers };
-        let gram = measure.gram(functions, exponents, double);
+        // Large coefficients would lose all digits of a small integral, and nothing would tell.
+        let gram = measure.careful_gram(functions, exponents, &measure.pairs(exponents, double));
         Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
     }
 

@@ -99,7 +99,11 @@ impl SplineMixture {
             let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
             return Err(DensityError::Settings(message));
         }
-        let form = TensorForm::from_entries(sizes, entries, settings.mixtures);
+        // Bernstein polynomials add up to 1.
+        if !domain.mesh.is_volume(entries.iter().sum()) {
+            return Err(DensityError::Settings("the form in the file does not go with the constraint".to_string()));
+        }
+        let form = TensorForm::from_entries(&domain.mesh, sizes, entries, settings.mixtures);
         SplineMixture::assemble(settings, domain, form)
     }
 
