@@ -4,7 +4,7 @@ pub mod cubature;
 pub mod oracle;
 
 use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings, Subset};
-use pal::formula::{Constraint, Formula, Linear, Polygon, Ring};
+use pal::formula::{Constraint, Formula, GeoJsonOptions, Linear, Polygon, Ring, parse_geojson};
 use pal::number::{Rational, to_f64};
 use pal::query::Distribution;
 use pal::region::Region;
@@ -29,8 +29,13 @@ impl Case {
             "sliver" => 1e-10,
             _ => 1e-15,
         };
+        Case { resolution, ..Case::on(region, place(region), settings) }
+    }
+
+    /// On a region of its own.
+    pub fn on(region: &str, constraint: Constraint, settings: Settings) -> Case {
         let name = format!("{region} {}", serde_json::to_string(&settings).unwrap());
-        Case { name, constraint: place(region), settings, resolution }
+        Case { name, constraint, settings, resolution: 1e-15 }
     }
 
     pub fn region(&self) -> Region {
@@ -231,4 +236,24 @@ pub fn distance(got: &[f64], want: &[f64]) -> f64 {
 /// Ends and length of an axis in doubles.
 pub fn in_doubles((low, high): &(Rational, Rational)) -> (f64, f64) {
     (to_f64(low), to_f64(&(high - low)))
+}
+
+/// The drone scenes of `PAL_DATA`, by name; none, with a word about it, where that is not set.
+pub fn scenes() -> Vec<(String, Constraint)> {
+    let Some(folder) = std::env::var_os("PAL_DATA") else {
+        println!("skipped: PAL_DATA is not set");
+        return Vec::new();
+    };
+    let folder = std::path::PathBuf::from(folder).join("sdd");
+    let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<std::path::PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|e| e == "geojson"));
+    paths.sort();
+    assert!(!paths.is_empty(), "no maps in {}", folder.display());
+    let read = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let constraint = parse_geojson(&text, &GeoJsonOptions::default()).unwrap();
+        (path.file_stem().unwrap().to_string_lossy().into_owned(), constraint)
+    };
+    paths.into_iter().map(read).collect()
 }
