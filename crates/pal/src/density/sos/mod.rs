@@ -471,7 +471,8 @@ impl Family for SumOfSquares {
         let rules = Rules::new(mesh.dimension(), wanted);
         let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh, bins, rules: &rules, powers };
-        let gram = measure.gram(functions, exponents, double);
+        // Where coefficients are large their products cancel, here as in the basis itself.
+        let gram = measure.careful_gram(functions, exponents, &measure.pairs(exponents, double));
         Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
     }
 
