@@ -42,6 +42,30 @@ fn stars_at_degree_ten() {
     }
 }
 
+/// Answers for many parameter vectors come from compiled forms: these are as good at high degrees as the basis is.
+#[test]
+fn compiled_forms_of_high_degree() {
+    for (corners, degree) in [(3, 6), (3, 10), (7, 10)] {
+        let case = on_star(corners, degree);
+        let family = case.compile();
+        let params = family.random_params(2, 5);
+        let densities = family.distributions(&params).unwrap();
+        for part in &case.partition(3)[..2] {
+            let rule = case.cubature(part, 0);
+            for (got, density) in family.event(part).unwrap().probability(&params).unwrap().iter().zip(&densities) {
+                let want = rule.mass(density);
+                assert!((got - want).abs() < 1e-11, "{case}: {part} {got} {want}");
+            }
+        }
+        let rule = case.cubature(&Formula::yes(), 1);
+        for (got, density) in family.mean(&params).unwrap().chunks(2).zip(&densities) {
+            let want = rule.expectation(density, |point| [point[0], point[1]]);
+            let off = (got[0] - want[0]).abs().max((got[1] - want[1]).abs());
+            assert!(off < 1e-10, "{case}: {got:?} {want:?}");
+        }
+    }
+}
+
 /// Single members of the basis have mass one too, and so has the sum of two: they are orthogonal.
 #[test]
 fn members_of_the_basis_are_orthonormal() {

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::Dice;
 use common::densities::oracle::{Dual, Oracle};
 use common::densities::{Case, catalogue, distance, given_knots, some_of_sos, sos, spline};
+use common::{Dice, ratio, variables};
 use pal::density::{Basis, Compiled};
+use pal::formula::{Constraint, Formula};
 
 /// Regions of ordinary size: here oracle and library see the same coordinates to the last digits.
 fn cases() -> Vec<Case> {
@@ -131,6 +132,40 @@ fn gradients_are_limits_of_differences() {
         let want = differences(&params, |params| sum(family.log_normaliser(params).unwrap(), &weights));
         let size = want.iter().fold(1.0f64, |a, b| a.max(b.abs()));
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-6 * size), "{case}: {got:?} {want:?}");
+    }
+}
+
+/// t^2 (1 - t)^2 on the two ends of [0, 1] only, where it is a millionth of what it is in the middle: compiled integrals are differences of
+/// much larger numbers there. The integral over [0, e] is e^3/3 - e^4/2 + e^5/5.
+#[test]
+fn where_digits_cancel() {
+    let e = 1e-3f64;
+    let integral = 2.0 * (e.powi(3) / 3.0 - e.powi(4) / 2.0 + e.powi(5) / 5.0);
+    for n in [1, 2] {
+        let (reals, x) = variables(n);
+        let ends = x.iter().map(|x| x.between(0, ratio(1, 1000)) | x.between(ratio(999, 1000), 1));
+        let constraint = Constraint { formula: Formula::all(ends), reals, booleans: Vec::new() };
+        let mut families = vec![(spline(2, 1), [vec![0.0], [0.0, 0.0, 1.0, -1.0].repeat(n)].concat())];
+        if n == 1 {
+            // t (1 - t) = 1/6 - P_2(2 t - 1) / 6
+            families.push((sos(2, 1, Basis::Legendre), vec![0.0, 1.0 / 6.0, 0.0, -1.0 / (6.0 * 5f64.sqrt())]));
+        }
+        for (settings, params) in families {
+            let case = Case::on("ends", constraint.clone(), settings);
+            let family = case.compile();
+            let got = family.log_normaliser(&params).unwrap()[0];
+            // The Legendre series itself cancels to a thousandth.
+            let exact = if n == 1 { 1e-11 } else { 1e-12 };
+            assert!((got - n as f64 * integral.ln()).abs() < exact, "{case}: {got}");
+            let log = family.log_prob(&params, &vec![5e-4; n]).unwrap()[0];
+            let want = n as f64 * ((5e-4f64 * (1.0 - 5e-4)).powi(2) / integral).ln();
+            assert!((log - want).abs() < 2.0 * exact, "{case}: {log} {want}");
+            let oracle = Oracle::new(&case);
+            let got = family.log_normaliser_vjp(&params, &[1.0]).unwrap();
+            let want: Vec<f64> =
+                (0..params.len()).map(|k| oracle.normalisers(&duals(&params, k))[0].ln().slope).collect();
+            assert!(distance(&got, &want) < 1e-9, "{case}: {got:?} {want:?}");
+        }
     }
 }
 

@@ -269,6 +269,7 @@ fn nothing_is_given_where_there_is_no_density() {
     assert!(density.given(&[("x1", f64::NAN)]).is_err() && density.given(&[("z", 0.5)]).is_err());
     assert!(density.given(&[("x1", 0.5), ("x2", 0.5)]).is_err());
     // Half of the second box lies above the first: there x1 is in the second only.
+    assert_eq!(density.marginal_density(&["x1"], &[1.5, -1.0, f64::NAN, f64::INFINITY]).unwrap(), [0.0; 4]);
     let above = density.given(&[("x2", 2.0)]).unwrap().marginal("x1").unwrap();
     assert_eq!(above.support(), (2.0, 3.0));
     assert_eq!(above.quantile(0.0).unwrap(), pal::number::to_f64(&ratio(2, 1)));
