@@ -7,7 +7,9 @@ mod common;
 
 use common::densities::{Case, place, scenes, sos, star};
 use pal::density::{Basis, Compiled, Conditioning, Settings, SumOfSquares};
-use pal::formula::Formula;
+use pal::formula::{Formula, Linear};
+use pal::number::from_f64;
+use pal::query::{ModeOptions, ModeStop};
 
 /// Compiles, checks the mass of densities with random coefficients, and returns what the family says about itself.
 fn check(case: &Case, seeds: u64) -> Conditioning {
@@ -64,6 +66,26 @@ fn compiled_forms_of_high_degree() {
             assert!(off < 1e-10, "{case}: {got:?} {want:?}");
         }
     }
+}
+
+/// The questions about one density at a high degree.
+#[test]
+fn answers_of_high_degree() {
+    let case = on_star(7, 12);
+    let density = case.density(3);
+    let x = Linear::from(case.constraint.reals[0].clone());
+    let marginal = density.marginal("x1").unwrap();
+    for y in [-7.3, -2.1, 0.3, 5.5] {
+        let want = case.cubature(&x.le(from_f64(y).unwrap()), 0).mass(&density);
+        assert!((marginal.cdf(y) - want).abs() < 1e-11, "{y}: {} {want}", marginal.cdf(y));
+    }
+    let samples = density.sample(10_000, 1).unwrap();
+    let below = samples.iter().step_by(2).filter(|x| **x < marginal.quantile(0.5).unwrap()).count();
+    // Four standard deviations.
+    assert!(below.abs_diff(5000) < 200, "{below}");
+    let mode = density.mode(&ModeOptions::default()).unwrap();
+    assert_eq!(mode.stop, ModeStop::Certified, "{mode:?}");
+    assert!(density.log_prob(&samples).iter().all(|log| *log <= mode.log_upper), "{mode:?}");
 }
 
 /// Single members of the basis have mass one too, and so has the sum of two: they are orthogonal.

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::densities::{Case, catalogue, given_knots, place, some_of_sos, sos, spline};
+use common::densities::{Case, catalogue, distance, given_knots, place, some_of_sos, sos, spline};
 use common::{Dice, ratio, variables};
 use pal::density::Basis;
 use pal::formula::{Constraint, Formula};
@@ -130,7 +130,7 @@ fn the_scale_of_parameters_does_not_matter() {
         for scale in [1e-150, 3e-7, 1e150] {
             let scaled: Vec<f64> = [&params[..1], &params[1..].iter().map(|x| x * scale).collect::<Vec<_>>()].concat();
             let got = family.log_prob(&scaled, &points).unwrap();
-            assert!(common::densities::distance(&got, &want) < 1e-11, "{case}: {scale}");
+            assert!(distance(&got, &want) < 1e-11, "{case}: {scale}");
         }
     }
 }
@@ -228,6 +228,35 @@ fn what_cannot_happen_has_probability_zero() {
         assert!((density.probability(&always).unwrap() - 1.0).abs() < 1e-14, "{always}");
     }
     assert!(density.probability(&Formula::boolean("b")).is_err());
+}
+
+/// In units of a power of two nothing changes but the logarithm of the volume, up to the ends of the range of doubles.
+#[test]
+fn units_do_not_matter() {
+    let triangle = |unit: f64| {
+        let (reals, x) = variables(2);
+        let formula = x[0].ge(0) & x[1].gt(0) & (&x[0] + 3 * &x[1]).lt(from_f64(unit).unwrap());
+        Constraint { formula, reals, booleans: Vec::new() }
+    };
+    for settings in [spline(4, 2), sos(3, 2, Basis::Orthonormal), sos(3, 1, Basis::Monomial)] {
+        let plain = Case::on("unit 1", triangle(1.0), settings.clone());
+        let (density, points) = (plain.density(8), plain.inside(30));
+        let (logs, samples) = (density.log_prob(&points), density.sample(50, 2).unwrap());
+        let share = density.probability(&variables(2).1[0].lt(ratio(1, 4))).unwrap();
+        for power in [-900, -40, 40, 900] {
+            let unit = 2f64.powi(power);
+            let case = Case::on(&format!("unit 2^{power}"), triangle(unit), settings.clone());
+            let scaled = |points: &[f64]| points.iter().map(|x| x * unit).collect::<Vec<f64>>();
+            let density = case.density(8);
+            for (log, plain) in density.log_prob(&scaled(&points)).iter().zip(&logs) {
+                let want = plain - 2.0 * f64::from(power) * 2f64.ln();
+                assert!((log - want).abs() < 1e-11, "{case}: {log} {want}");
+            }
+            assert!(distance(&density.sample(50, 2).unwrap(), &scaled(&samples)) < 1e-9, "{case}");
+            let part = variables(2).1[0].lt(from_f64(unit / 4.0).unwrap());
+            assert!((density.probability(&part).unwrap() - share).abs() < 1e-12, "{case}");
+        }
+    }
 }
 
 /// On a sliver a millionth wide polynomials may refuse to be told apart, but not be wrong.

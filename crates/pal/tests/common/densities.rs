@@ -167,7 +167,7 @@ pub fn place(name: &str) -> Constraint {
         "two intervals" => x.gt(0) & x.lt(1) | x.between(2, ratio(5, 2)),
         "box" => x.between(-1, 2) & y.gt(0) & y.lt(3),
         "triangle" => x.ge(0) & y.ge(0) & (x + y).le(1),
-        "notched" => unit & !(y.gt(&x.scaled(&ratio(1, 2))) & y.gt(1 - x) & x.lt(ratio(9, 10))),
+        "notched" => unit & !(y.gt(x.scaled(&ratio(1, 2))) & y.gt(1 - x) & x.lt(ratio(9, 10))),
         "star" => return star(5, 1.0),
         "boxes" => unit | x.between(2, 3) & y.between(ratio(1, 2), ratio(7, 2)),
         "sliver" => x.between(0, 1) & (y - x).between(0, ratio(1, 1_000_000)),
