@@ -365,8 +365,12 @@ impl Compiled {
             return;
         }
         // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
-        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
         let slopes: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
+        if slopes.iter().any(|slope| !slope.is_finite()) {
+            // So small that its square is 0 in doubles: as good as a zero.
+            return;
+        }
+        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
         pieces.add_gradient(&bin, &t, &slopes, &mut sums.coefficients);
     }
 

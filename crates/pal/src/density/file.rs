@@ -3,7 +3,7 @@
 //! A file holds the compiled tensors (f64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON) and a checksum. A model is
 //! a compiled family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into pieces anew.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
@@ -137,7 +137,17 @@ fn pack(constraint: String, settings: String, mut tensors: Vec<Tensor>) -> Resul
         .iter()
         .map(|(name, shape, data)| TensorView::new(Dtype::F64, shape.clone(), data).map(|view| (name.clone(), view)));
     let views: Vec<_> = views.collect::<Result<_, _>>()?;
-    Ok(safetensors::serialize(views, Some(metadata))?)
+    in_order(&safetensors::serialize(views, Some(metadata))?)
+}
+
+/// The same file with the names in its header sorted: metadata come in any order, and equal content should make equal bytes.
+fn in_order(file: &[u8]) -> Result<Vec<u8>, FileError> {
+    let (length, _) = SafeTensors::read_metadata(file)?;
+    let (header, data) = file[8..].split_at(length);
+    let entries: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(header)?;
+    let mut sorted = serde_json::to_vec(&entries)?;
+    sorted.resize(sorted.len().next_multiple_of(8), b' ');
+    Ok([&(sorted.len() as u64).to_le_bytes()[..], &sorted, data].concat())
 }
 
 fn sum(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
@@ -170,9 +180,11 @@ fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
     }
     let mut tensors: HashMap<String, (Vec<usize>, Vec<f64>)> =
         tensors.into_iter().map(|(name, shape, data)| (name, (shape, doubles(&data)))).collect();
-    let damaged = |(_, values): &(Vec<usize>, Vec<f64>)| values.iter().any(|x| !x.is_finite());
-    if let Some((name, _)) = tensors.iter().find(|(_, tensor)| damaged(tensor)) {
-        return Err(FileError::Content(format!("`{name}` has entries that are not finite")));
+    let unsound = |(name, (_, values)): &(&String, &(_, Vec<f64>))| {
+        *name != "params" && values.iter().any(|value| !value.is_finite())
+    };
+    if let Some((name, _)) = tensors.iter().find(unsound) {
+        return Err(FileError::Content(format!("the tensor `{name}` holds a value that is not finite")));
     }
     let mut take =
         |name: &str| tensors.remove(name).ok_or_else(|| FileError::Content(format!("the tensor `{name}` is missing")));

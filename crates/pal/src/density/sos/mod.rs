@@ -441,7 +441,9 @@ impl Family for SumOfSquares {
         if total == f64::NEG_INFINITY {
             return vec![total; weights.len()];
         }
-        weights.iter().map(|w| w - total).collect()
+        // A square that vanishes takes no part, however large its logit: infinity times 0 would be no number.
+        let kept = weights.iter().zip(log_integrals);
+        kept.map(|(w, i)| if *i == f64::NEG_INFINITY { *i } else { w - total }).collect()
     }
 
     fn pull_back_weights(
