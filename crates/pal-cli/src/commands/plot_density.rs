@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::{Compiled, Settings};
+use pal::density::{Compiled, Knots, Settings, SosSettings, SplineSettings};
 use pal::formula::{Constraint, Formula, Var};
 use pal::query::{Distribution, ModeOptions, ModeStop};
 use pal::region::Region;
@@ -119,12 +119,18 @@ pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) 
     attempt().with_context(|| file.display().to_string())
 }
 
-/// What a density is, in a few words.
+/// What a density is, in a few words and with the numbers that `pal compile` was given.
 pub fn family_name(family: &Compiled) -> String {
     match family.family().settings() {
-        Settings::Spline(settings) => format!("spline mixture of {}", counted(settings.mixtures, "component")),
-        Settings::Sos(settings) => {
-            format!("sum of {} of degree {}", counted(settings.components, "square"), 2 * settings.degree)
+        Settings::Spline(SplineSettings { knots, mixtures }) => {
+            let knots = match knots {
+                Knots::Uniform(count) => format!("{count} knots per axis, "),
+                Knots::At(_) => String::new(),
+            };
+            format!("spline mixture: {knots}{}", counted(mixtures, "component"))
+        }
+        Settings::Sos(SosSettings { degree, components, .. }) => {
+            format!("sum of squares: degree {degree}, {}", counted(components, "component"))
         }
     }
 }
