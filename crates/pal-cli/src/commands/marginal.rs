@@ -196,7 +196,9 @@ pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
             points.pop();
             continue;
         }
-        points.push(point);
+        // Nor is it a step back.
+        let before = points.last().map_or(point.0, |last| last.0);
+        points.push((point.0.max(before), point.1));
     }
     points
 }

@@ -13,9 +13,9 @@ use serde::Serialize;
 use super::marginal::curve;
 use crate::model::{self, Given, term};
 use crate::numbers::{counted, finite};
+use crate::picture::Piece;
 use crate::picture::density::{DensityScene, render};
 use crate::picture::file::Kind;
-use crate::picture::{Piece, Scene};
 use crate::progress::Progress;
 
 /// What a picture of a density can show.
@@ -162,9 +162,8 @@ impl Options {
         progress: &Progress,
     ) -> Result<(Report, Vec<u8>)> {
         let constraint = density.domain().constraint();
-        // For its message on too many variables.
-        Scene::new(&constraint.reals)?;
         let n = density.dimension();
+        ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
         ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
         let condition = self.term.as_ref().map(|text| term("--where", text, constraint)).transpose()?;
         let probability = condition.as_ref().map(|condition| density.probability(condition)).transpose()?;
