@@ -176,6 +176,12 @@ impl Given {
         self.values.is_empty()
     }
 
+    /// `, given x = 1.5`, or nothing.
+    pub fn text(&self) -> String {
+        let each: Vec<String> = self.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        if each.is_empty() { String::new() } else { format!(", given {}", each.join(", ")) }
+    }
+
     /// The density of the other variables.
     pub fn fix(&self, density: Distribution) -> Result<Distribution> {
         if self.values.is_empty() {

@@ -132,5 +132,5 @@ fn pictures_in_one_and_three_dimensions() {
     folder.pal(&["plot", &space, "-o", "z.png"]).failed(&format!("pal: {space}: {message}"));
     folder.pal(&["plot", &space, "-o", "z.svg", "--given", "z=0.25", "--title", "A slice", "-q"]).done();
     let svg = String::from_utf8(folder.read("z.svg")).unwrap();
-    assert!(svg.contains("sum of squares: degree 0, 1 component\n"));
+    assert!(svg.contains("sum of squares: degree 0, 1 component, given z = 0.25\n"));
 }

@@ -94,6 +94,9 @@ impl Report {
     }
 }
 
+/// Letters of a condition that a legend has room for.
+const LEGIBLE: usize = 28;
+
 /// The frame of a picture.
 pub struct Frame<'a> {
     pub title: Option<String>,
@@ -110,7 +113,7 @@ pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) 
     let attempt = || -> Result<(Report, Vec<u8>)> {
         let row = model::Rows::One(options.row).of(&model)?.start;
         let density = options.given.fix(model.family().distribution(model::params(&model, row))?)?;
-        let subtitle = frame.title.as_ref().map(|_| family_name(model.family()));
+        let subtitle = frame.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
         let (mut report, picture) = options.picture(&density, subtitle, frame, progress)?;
         report.row = row;
         report.seconds = start.elapsed().as_secs_f64();
@@ -204,7 +207,10 @@ impl Options {
                 None => Vec::new(),
                 Some(condition) => pieces(&within(constraint, condition), progress)?,
             },
-            query_text: probability.map(|p| format!("query, probability {p:.4}")),
+            query_text: probability.zip(self.term.as_deref()).map(|(p, term)| {
+                let name = if term.chars().count() <= LEGIBLE { term } else { "query" };
+                format!("{name}, probability {p:.4}")
+            }),
         };
         Ok((report, render(&scene, frame.kind, frame.width)?))
     }
