@@ -141,9 +141,8 @@ fn log_densities_of_tables() {
     let folder = Folder::new("tables-points");
     random(&folder, SQUARE_WITHOUT_TRIANGLE);
     // Columns by name in any order, or by position in an array; samples go from one command to the next.
-    folder
-        .write("p.csv", "t,y,x\n1,-0.5,0.25\n2,0.25,0.25\n")
-        .write("p.npy", { npy_file("<f8", false, "2, 2", &little(&[0.25, -0.5, 0.25, 0.25])) });
+    let array = npy_file("<f8", false, "2, 2", &little(&[0.25, -0.5, 0.25, 0.25]));
+    folder.write("p.csv", "t,y,x\n1,-0.5,0.25\n2,0.25,0.25\n").write("p.npy", array);
     let logprob = |extra: &[&str]| folder.pal(&[&["logprob", "m.safetensors", "--points"], extra].concat()).done().out;
     let named = logprob(&["p.csv"]);
     assert_eq!((named.lines().next(), named.lines().last()), (Some("x,y,log_density"), Some("0.25,0.25,-inf")));

@@ -140,3 +140,20 @@ pub fn clip([a, b]: [Point; 2], frame: [f64; 4]) -> Option<[Point; 2]> {
     let at = |t: f64| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
     (from < to).then(|| [at(from), at(to)])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_along_others_is_left_out() {
+        let line = |a: f64, b: f64| [[a, 0.0], [b, 0.0]];
+        let other = [[0.0, 5.0], [10.0, 5.0]];
+        assert_eq!(
+            apart(&[line(0.0, 10.0)], &[line(2.0, 4.0), line(7.0, 6.0), other]),
+            [line(0.0, 2.0), line(4.0, 6.0), line(7.0, 10.0)]
+        );
+        assert_eq!(apart(&[line(3.0, 1.0)], &[line(0.0, 4.0)]), [[[0.0; 2]; 2]; 0]);
+        assert_eq!(apart(&[other, line(0.0, 1.0)], &[line(0.0, 1.0)]), [other]);
+    }
+}

@@ -5,7 +5,7 @@ use plotters::prelude::DrawingBackend;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::super::axis::{Direction, Ticks};
+use super::super::axis::Direction;
 use super::super::file::{Canvas, Drawing, Image, Kind, factor};
 use super::super::layout::{Layout, Margins, SMALL, Vertical, WIDTH};
 use super::super::page::Page;
@@ -66,7 +66,7 @@ impl<'a> Plane<'a> {
         let beside = plan(false, 0.0)?;
         let coarse = Scale::new(Field::new(&beside, &scene.pieces, scene.density, COARSE, 1).covered());
         let length = (beside.frame[3] - beside.frame[1]).min(LONGEST_BAR);
-        let beside = plan(false, bar_ticks(coarse, length, Direction::Up).width())?;
+        let beside = plan(false, coarse.ticks(length, Direction::Up).width())?;
         let bar_below = beside.frame[3] - beside.frame[1] < LOW;
         let layout = if bar_below { plan(true, 0.0)? } else { beside };
         let (zoom, fine) = match kind {
@@ -179,7 +179,7 @@ impl<'a> Plane<'a> {
         for k in 0..4 {
             page.line([corners[k], corners[(k + 1) % 4]], colours::INK, 0.8)?;
         }
-        let ticks = bar_ticks(self.scale, length, direction);
+        let ticks = self.scale.ticks(length, direction);
         for (value, label) in &ticks.marks {
             let at = self.scale.place(*value) * length;
             page.line([point(at, BAR), point(at, BAR + 4.0)], colours::INK, 0.8)?;
@@ -276,25 +276,6 @@ impl Drawing for Plane<'_> {
         let middle = (layout.frame[0] + layout.frame[2]) / 2.0;
         parts::legend(page, scene, middle, layout.height - LEGEND / 2.0 - 2.0)
     }
-}
-
-/// Densities with labels for the colour bar, at places that leave room for the labels.
-fn bar_ticks(scale: Scale, length: f64, direction: Direction) -> Ticks {
-    if !scale.root {
-        return Ticks::short(0.0, scale.top, length, direction);
-    }
-    let mut ticks = Ticks::decades(scale.top);
-    let needed = if direction == Direction::Up { 24.0 } else { ticks.width() + 14.0 };
-    let mut last = f64::INFINITY;
-    ticks.marks.retain(|(value, _)| {
-        let at = scale.place(*value) * length;
-        let keep = last - at >= needed && (*value == 0.0 || at >= needed);
-        if keep {
-            last = at;
-        }
-        keep
-    });
-    ticks
 }
 
 /// A PNG of indices into a palette; `alpha` are the opacities of its first colours.
