@@ -12,7 +12,7 @@ endif
 .PHONY: help demo test test-wmi bench clean
 
 help:
-	@echo 'make demo      decompose and draw three regions; pictures go to out/'
+	@echo 'make demo      decompose and draw three regions, and densities on two of them; pictures go to out/'
 	@echo 'make test      format, lints, documentation and all tests, cheapest first'
 	@echo 'make test-wmi  weighted model integration, in release mode (part of make test)'
 	@echo 'make bench     benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'

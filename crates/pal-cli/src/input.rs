@@ -121,6 +121,9 @@ impl Input {
             // What is wrong with a path comes before what is wrong with its name.
             _ if !self.file.exists() => Err(no_such_file()),
             _ if self.file.is_dir() => Err(directory(&CONSTRAINT)),
+            Some("safetensors") => {
+                bail!("this is a compiled family or a model; give the constraint: a .smt2, .geojson or .json file")
+            }
             Some(other) => {
                 bail!(
                     "unknown extension `.{other}`; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"

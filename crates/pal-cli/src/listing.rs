@@ -93,7 +93,7 @@ fn json_number(value: f64) -> Value {
 }
 
 /// The names of columns, with `row` in front where several rows are asked about.
-pub fn with_row<'a>(many: bool, names: Vec<&'a str>) -> Vec<&'a str> {
+pub fn with_row(many: bool, names: Vec<&str>) -> Vec<&str> {
     if many { [vec!["row"], names].concat() } else { names }
 }
 

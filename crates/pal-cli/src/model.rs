@@ -5,12 +5,13 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::{Compiled, FileError, Model};
 use pal::formula::{Constraint, Formula, Var, parse_smtlib_term};
 use pal::query::Distribution;
 
 use crate::numbers::counted;
+use crate::output;
 
 /// Which model a question is about.
 #[derive(clap::Args)]
@@ -47,6 +48,13 @@ pub fn is_named(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"))
 }
 
+/// Complains about a name under which a family or a model is not to be written.
+pub fn check_output(file: &Path) -> Result<()> {
+    let name = file.display();
+    ensure!(is_named(file), "{name}: families and models are written as .safetensors; choose such a name");
+    output::check_place(file)
+}
+
 fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> Result<T> {
     let attempt = || -> Result<T> {
         let bytes = fs::read(file).map_err(|error| match error.kind() {
@@ -54,15 +62,17 @@ fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> R
             _ if file.is_dir() => anyhow!("this is a directory; give a .safetensors file"),
             _ => anyhow!(error).context("cannot read"),
         })?;
-        match from_bytes(&bytes) {
+        from_bytes(&bytes).map_err(|error| match error {
             // The reader's own words for this are about lengths of headers, which help nobody.
-            Err(FileError::Format(_)) if !is_named(file) => {
-                bail!(
-                    "not a .safetensors file; `pal compile` makes one of a constraint, and `pal model` a model of that"
+            FileError::Format(_) => {
+                let what = if is_named(file) { "not a safetensors file, or a damaged one" } else { "not a model" };
+                anyhow!(
+                    "{what}; `pal compile` makes a .safetensors file of a constraint, and `pal model` a model of that"
                 )
             }
-            other => Ok(other?),
-        }
+            // Its text has that of its cause.
+            other => anyhow!("{other}"),
+        })
     };
     attempt().with_context(|| file.display().to_string())
 }
@@ -133,6 +143,10 @@ fn parse_given(text: &str) -> Result<(String, f64)> {
 }
 
 impl Condition {
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty() && self.given.is_empty()
+    }
+
     /// The densities of some rows under the conditions: terms first, for they may be about variables that are fixed then.
     pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Distribution>> {
         let family = model.family();
@@ -162,6 +176,12 @@ impl Given {
         self.values.is_empty()
     }
 
+    /// `, given x = 1.5`, or nothing.
+    pub fn text(&self) -> String {
+        let each: Vec<String> = self.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        if each.is_empty() { String::new() } else { format!(", given {}", each.join(", ")) }
+    }
+
     /// The density of the other variables.
     pub fn fix(&self, density: Distribution) -> Result<Distribution> {
         if self.values.is_empty() {
@@ -182,6 +202,8 @@ pub fn term(option: &str, text: &str, scope: &Constraint) -> Result<Formula> {
             Some((what, _)) => format!("{what}; the variables are {}", names(scope).join(", ")),
             None => error.message,
         };
+        let infix = message.contains("after the end of the term") && !text.trim_start().starts_with('(');
+        let message = if infix { format!("{message}, the operator first, such as (<= x 1)") } else { message };
         anyhow!("{option} \"{}\": {line}column {}: {message}", shortened(text), error.column)
     })
 }

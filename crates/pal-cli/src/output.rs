@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
 /// Standard output with a buffer; the caller flushes.
@@ -17,6 +17,20 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(())
+}
+
+/// Complains about a place where nothing can be written, before the work for it is done.
+pub fn check_place(path: &Path) -> Result<()> {
+    let check = || -> Result<()> {
+        path.file_name().context("this is not the name of a file")?;
+        ensure!(!path.is_dir(), "cannot write: this is a directory; add the name of a file");
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            bail!("cannot write: there is no folder `{}`; make it first", folder.display());
+        }
+        Ok(())
+    };
+    check().with_context(|| path.display().to_string())
 }
 
 /// Puts a complete file at `path`: writes next to it and renames, so that what is there is replaced as a whole or not at all.

@@ -98,7 +98,25 @@ fn a_full_disk_is_named() {
 #[test]
 fn help_has_examples_and_exit_codes_and_the_examples_parse() {
     let folder = Folder::new("errors-help");
-    for command in ["check", "cells", "volume", "integrate", "wmi", "plot", "demo", "completions"] {
+    let commands = [
+        "check",
+        "cells",
+        "volume",
+        "integrate",
+        "wmi",
+        "compile",
+        "model",
+        "sample",
+        "query",
+        "marginal",
+        "mode",
+        "moments",
+        "logprob",
+        "plot",
+        "demo",
+        "completions",
+    ];
+    for command in commands {
         for flag in ["-h", "--help"] {
             let help = folder.pal(&[command, flag]).done().out;
             let examples: Vec<&str> = help.lines().filter(|line| line.starts_with("  pal ")).collect();

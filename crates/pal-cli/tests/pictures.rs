@@ -94,7 +94,11 @@ fn the_demo_needs_no_input() {
     let folder = Folder::new("demo");
     let rows = folder.pal(&["demo", "--json", "-o", "new/pictures"]).done().json_lines();
     let area = |k: usize| rows[k]["area"].as_f64().unwrap();
-    assert_eq!((rows.len(), &rows[0]["area_exact"]), (3, &serde_json::json!("7/2")));
+    assert_eq!((rows.len(), &rows[0]["area_exact"]), (5, &serde_json::json!("7/2")));
+    assert!(
+        rows[..3].iter().all(|row| row["type"] == "region") && rows[3..].iter().all(|row| row["type"] == "density")
+    );
+    assert!(rows[3..].iter().all(|row| row["gap"].as_f64().unwrap() <= 1e-6));
     // Seven points: 7 R r sin(pi/7), with the notches at r = R cos(3 pi/7) / cos(2 pi/7).
     let angle = std::f64::consts::PI / 7.0;
     let star = 7.0 * 100.0 * (3.0 * angle).cos() / (2.0 * angle).cos() * angle.sin();
@@ -105,6 +109,10 @@ fn the_demo_needs_no_input() {
     // The map can be used as an input, and says the same.
     let report = folder.pal(&["check", "new/pictures/campus.geojson", "--json"]).done().json();
     assert_eq!((&report["volume_exact"], &report["cells"]), (&rows[1]["area_exact"], &rows[1]["cells"]));
+    // The model too, and it says the same.
+    let query = ["query", "new/pictures/campus-model.safetensors", "--where", "(< x 60)", "--json"];
+    let (asked, drawn) = (&folder.pal(&query).done().json()["probability"], &rows[3]["probability"]);
+    assert!((asked.as_f64().unwrap() - drawn.as_f64().unwrap()).abs() < 1e-12);
     let text = folder.pal(&["demo"]).done().out;
     assert!(text.contains("7/2 = 3.5") && text.contains("Pictures: out/*.png"), "{text}");
 }

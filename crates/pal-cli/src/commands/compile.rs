@@ -7,14 +7,15 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use pal::density::{
-    Basis, Compiled, Conditioning, Knots, SosSettings, SplineMixture, SplineSettings, Subset, SumOfSquares,
+    Basis, Compiled, Conditioning, Knots, MAX_SPLINE_DIMENSION, SosSettings, SplineMixture, SplineSettings, Subset,
+    SumOfSquares,
 };
 use pal::number::{Rational, parse_rational};
 use pal::region::Region;
 use serde::Serialize;
 
 use crate::input::Input;
-use crate::model::names;
+use crate::model::{check_output, names};
 use crate::numbers::{bound, finite};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -38,7 +39,7 @@ pub struct Args {
     /// Which densities
     #[arg(long, value_enum, default_value = "spline")]
     family: Family,
-    /// spline: equally spaced knots per axis, ends included [default: 14]
+    /// spline: equally spaced knots per axis, ends included [default: 14, for four variables 6]
     #[arg(long, value_name = "K")]
     knots: Option<usize>,
     /// spline: exact positions of the knots of one variable, in place of --knots; may be repeated
@@ -120,6 +121,7 @@ struct Condition {
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     args.check_options()?;
+    check_output(&args.output)?;
     let name = args.input.name();
     let region = args.input.region()?;
     let start = Instant::now();
@@ -143,8 +145,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         cells: domain.cells(),
         elements: domain.elements(),
         conditioning: conditioning.map(|c| Condition {
-            start: finite(c.start),
-            basis: finite(c.basis),
+            start: known(c.start),
+            basis: known(c.basis),
             orthonormality: finite(c.orthonormality),
         }),
         seconds,
@@ -187,6 +189,11 @@ impl Args {
 
     fn compile(&self, region: &Region) -> Result<(Compiled, Option<Conditioning>)> {
         if self.family == Family::Spline {
+            let n = region.dimension();
+            ensure!(
+                n <= MAX_SPLINE_DIMENSION,
+                "--family spline is for 1 to {MAX_SPLINE_DIMENSION} variables, the constraint has {n}; use --family sos"
+            );
             let settings = SplineSettings { knots: self.knots(region)?, mixtures: self.mixtures.unwrap_or(8) };
             return Ok((SplineMixture::compile(region, &settings)?.into(), None));
         }
@@ -207,7 +214,8 @@ impl Args {
 
     /// Equally spaced knots, but for the variables that have their own.
     fn knots(&self, region: &Region) -> Result<Knots> {
-        let count = self.knots.unwrap_or(14);
+        // In four dimensions the form has as many entries as the fourth power of the knots.
+        let count = self.knots.unwrap_or(if region.dimension() < MAX_SPLINE_DIMENSION { 14 } else { 6 });
         if self.knots_at.is_empty() {
             return Ok(Knots::Uniform(count));
         }
@@ -234,6 +242,11 @@ impl Args {
     }
 }
 
+/// A condition number, where doubles can tell it: beyond that the matrix may as well be singular.
+fn known(condition: f64) -> Option<f64> {
+    finite(condition).filter(|condition| *condition <= 1e16)
+}
+
 fn print(out: &mut impl Write, report: &Report, conditioning: Option<Conditioning>) -> Result<()> {
     writeln!(out, "file        {}", report.file)?;
     writeln!(out, "variables   {}", report.variables.join(", "))?;
@@ -243,7 +256,8 @@ fn print(out: &mut impl Write, report: &Report, conditioning: Option<Conditionin
     writeln!(out, "cells       {}", report.cells)?;
     writeln!(out, "elements    {}", report.elements)?;
     if let Some(Conditioning { start, basis, orthonormality }) = conditioning {
-        writeln!(out, "condition   {} at the start, {} in use", bound(start), bound(basis))?;
+        let number = |condition: f64| known(condition).map_or("> 1e16".to_string(), bound);
+        writeln!(out, "condition   {} at the start, {} in use", number(start), number(basis))?;
         writeln!(out, "orthonormal within {}", bound(orthonormality))?;
     }
     writeln!(out, "seconds     {:.3}", report.seconds)?;

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use pal::density::{Basis, Compiled, Knots, Model, Settings, SosSettings, SplineSettings};
 use pal::formula::{Constraint, Formula, real};
+use pal::polynomial::Polynomial;
 use pal::query::{Distribution, ModeOptions};
 use pal::region::Region;
 use serde::Serialize;
@@ -23,6 +24,11 @@ use crate::{Global, output};
 const WIDTH: u32 = 1080;
 const SAMPLES: usize = 2000;
 const KNOTS: usize = 14;
+/// The polynomials whose squares are added up on the star: ripples around its middle, weaker outwards, and waves across.
+const WAVES: [&str; 2] = [
+    "(1 - 0.006*(x^2 + y^2)) * (0.000032*(x^2 + y^2)^3 - 0.0048*(x^2 + y^2)^2 + 0.18*(x^2 + y^2) - 1)",
+    "(0.0016*x^5 - 0.2*x^3 + 5*x)/18 + y/20",
+];
 
 /// Weight, middle and width of the hills on the campus.
 const HILLS: [(f64, [f64; 2], [f64; 2]); 4] = [
@@ -54,7 +60,7 @@ struct Example<'a> {
     title: &'static str,
     constraint: &'a Constraint,
     settings: Settings,
-    params: fn(&Compiled) -> Vec<f64>,
+    params: fn(&Compiled) -> Result<Vec<f64>>,
     event: (&'static str, Formula),
     /// Drawn in the picture.
     samples: usize,
@@ -70,7 +76,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             title: "Where people walk on the campus",
             constraint: campus,
             settings: Settings::Spline(SplineSettings { knots: Knots::Uniform(KNOTS), mixtures: HILLS.len() }),
-            params: |family| hills(family),
+            params: |family| Ok(hills(family)),
             event: ("x < 60", real("x").lt(60)),
             samples: SAMPLES,
             marginals: true,
@@ -79,25 +85,26 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             name: "star",
             title: "Waves on a star",
             constraint: star,
-            settings: Settings::Sos(SosSettings { degree: 10, components: 2, basis: Basis::Orthonormal, subset: None }),
-            params: |family| family.random_params(1, 4),
-            event: ("x < 0", real("x").lt(0)),
+            settings: Settings::Sos(SosSettings {
+                degree: 8,
+                components: WAVES.len(),
+                basis: Basis::Orthonormal,
+                subset: None,
+            }),
+            params: waves,
+            event: ("x + y < 0", (real("x") + real("y")).lt(0)),
             samples: 0,
             marginals: false,
         },
     ];
     if !global.json {
-        writeln!(
-            out,
-            "\n{:<9} {:>10} {:>12} {:>13}  {:<22} gap",
-            "density", "parameters", "probability", "ms", "mode"
-        )?;
+        writeln!(out, "\n{:<9} {:>10} {:>8}  {:<18} {:<18} gap", "density", "parameters", "ms", "probability", "mode")?;
     }
     let path = directory.join("campus-model.safetensors");
     for example in &examples {
         let start = Instant::now();
         let family = Compiled::new(&Region::new(example.constraint)?, &example.settings)?;
-        let model = Model::new(family.clone(), (example.params)(&family))?;
+        let model = Model::new(family.clone(), (example.params)(&family)?)?;
         let density = model.distributions()?.pop().context("a model has a density")?;
         let row = example.row(&family, &density, directory, start, global)?;
         if example.name == "campus" {
@@ -106,10 +113,10 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
         if global.json {
             output::json_line(out, &row)?;
         } else {
-            let event = format!("{} {:.4}", row.event, row.probability);
+            let event = format!("{}: {:.4}", row.event, row.probability);
             let mode = format!("({:.3}, {:.3})", row.mode[0], row.mode[1]);
             let Row { name, parameters, milliseconds, gap, .. } = row;
-            writeln!(out, "{name:<9} {parameters:>10} {event:>12} {milliseconds:>13.1}  {mode:<22} {}", bound(gap))?;
+            writeln!(out, "{name:<9} {parameters:>10} {milliseconds:>8.1}  {event:<18} {mode:<18} {}", bound(gap))?;
         }
         out.flush()?;
     }
@@ -179,4 +186,29 @@ fn hills(family: &Compiled) -> Vec<f64> {
         }
     }
     params
+}
+
+/// Parameters of a sum of squares of given polynomials: their inner products with the orthonormal basis, which are exact up to
+/// rounding. The density `(b0 + b)^2 / 2` gives a polynomial `p` the expectation `(<b0 p b0> + <b p b>) / 2 + <b0 p b>`, and
+/// `b0` is constant.
+fn waves(family: &Compiled) -> Result<Vec<f64>> {
+    let waves: Vec<Polynomial> = WAVES.iter().map(|text| Polynomial::parse(text)).collect::<Result<_, _>>()?;
+    let per = family.num_params() / waves.len();
+    let square = |member: usize, sign: f64| -> Vec<f64> {
+        let mut part = vec![0.0; per];
+        part[1] = 1.0;
+        if member > 1 {
+            part[member] = sign;
+        }
+        part.repeat(waves.len())
+    };
+    let rows: Vec<f64> = (1..per).flat_map(|member| [square(member, 1.0), square(member, -1.0)].concat()).collect();
+    let values = family.expectation(&waves)?.values(&rows)?;
+    let value = |member: usize, minus: usize, wave: usize| values[(2 * (member - 1) + minus) * waves.len() + wave];
+    let coefficient = |member: usize, wave: usize| match member {
+        0 => 0.0,
+        1 => value(1, 0, wave),
+        _ => (value(member, 0, wave) - value(member, 1, wave)) / 2.0,
+    };
+    Ok((0..waves.len()).flat_map(|wave| (0..per).map(move |member| coefficient(member, wave))).collect())
 }

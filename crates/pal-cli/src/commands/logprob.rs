@@ -9,7 +9,7 @@ use super::marginal::read_points;
 use crate::listing::{Listing, numbered, with_row};
 use crate::model::{Condition, Rows, Source, names, parse_rows};
 use crate::progress::Progress;
-use crate::{Global, Outcome};
+use crate::{Global, Outcome, table};
 
 /// Compute log-densities of points
 ///
@@ -39,8 +39,10 @@ pub struct Args {
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
+    table::check_output(args.output.as_deref())?;
     let model = args.model.load()?;
     let prepare = || {
+        let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.of(&model)?;
         Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
     };

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pal::query::{Distribution, Marginal};
 
+use crate::input;
 use crate::listing::{Listing, numbered, with_row};
 use crate::model::{Condition, Rows, Source, parse_rows};
 use crate::progress::Progress;
-use crate::table::Table;
+use crate::table::{self, Table};
 use crate::{Global, Outcome};
 
 /// Compute exact marginal densities
@@ -46,13 +47,13 @@ pub struct Args {
 #[group(multiple = false)]
 struct Question {
     /// Density and distribution function at these positions
-    #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_number)]
     at: Vec<f64>,
     /// The same at the positions in a table, .csv or .npy; for several variables their joint density
     #[arg(long, value_name = "TABLE")]
     points: Option<PathBuf>,
     /// Positions below which so much of the mass lies
-    #[arg(long, value_name = "P,P,...", value_delimiter = ',')]
+    #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_number)]
     quantiles: Vec<f64>,
     /// The polynomial pieces: ends and Legendre coefficients
     #[arg(long)]
@@ -60,13 +61,15 @@ struct Question {
 }
 
 /// Points of the curve inside every piece.
-const INSIDE: usize = 7;
+const INSIDE: usize = 15;
 
 /// Names of columns and values row by row.
 type Answer = (Vec<String>, Vec<f64>);
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
+    args.check_question()?;
+    table::check_output(args.output.as_deref())?;
     let model = args.model.load()?;
     let names: Vec<&str> = args.variables.iter().map(String::as_str).collect();
     let points = args.question.points.as_deref().map(|path| read_points(path, &names)).transpose()?;
@@ -104,14 +107,46 @@ fn padded(values: &[f64], from: usize, to: usize) -> Vec<f64> {
 /// The points of a table, in the order of the variables.
 pub fn read_points(path: &Path, names: &[&str]) -> Result<Table> {
     let table = Table::read(path)?;
-    table.select(names).with_context(|| path.display().to_string())
+    let select = || -> Result<Table> {
+        let points = table.select(names)?;
+        if let Some(at) = points.values.iter().position(|value| value.is_nan()) {
+            let (row, name) = (at / names.len(), names[at % names.len()]);
+            bail!("row {row} (counted from 0), `{name}`: NaN; give numbers");
+        }
+        Ok(points)
+    };
+    select().with_context(|| input::name(path))
+}
+
+fn parse_number(text: &str) -> Result<f64> {
+    let number: f64 = text.trim().parse().map_err(|_| anyhow!("not a number; give numbers with commas in between"))?;
+    ensure!(!number.is_nan(), "NaN is no position");
+    Ok(number)
 }
 
 impl Args {
+    /// Several variables have a joint density, and nothing else.
+    fn check_question(&self) -> Result<()> {
+        let question = &self.question;
+        let [_, second, ..] = &self.variables[..] else { return Ok(()) };
+        let alone = [
+            ("--at", !question.at.is_empty()),
+            ("--quantiles", !question.quantiles.is_empty()),
+            ("--pieces", question.pieces),
+        ];
+        if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
+            bail!("--variable {second}: {option} is for one variable; for the joint density of several give --points");
+        }
+        ensure!(
+            question.points.is_some(),
+            "the joint density of several variables needs --points: a table with their columns"
+        );
+        Ok(())
+    }
+
     fn answer(&self, density: &Distribution, names: &[&str], points: Option<&Table>) -> Result<Answer> {
         let [name] = names else {
-            let points =
-                points.context("the joint density of several variables needs --points: a table with their columns")?;
+            let points = points.context("no points")?;
             let values = density.marginal_density(names, &points.values)?;
             let columns = names.iter().map(|name| name.to_string()).chain(["density".to_string()]).collect();
             let rows = points.values.chunks_exact(names.len()).zip(values);
@@ -133,9 +168,6 @@ impl Args {
             Some(table) => table.values.clone(),
             None => question.at.clone(),
         };
-        if let Some(k) = positions.iter().position(|y| y.is_nan()) {
-            ensure!(false, "position {k} (counted from 0) is NaN; give numbers");
-        }
         let columns = [name, "density", "cdf"].map(str::to_string).to_vec();
         let values = if positions.is_empty() && points.is_none() {
             curve(&marginal).into_iter().flat_map(|(y, value)| [y, value, marginal.cdf(y)]).collect()
@@ -164,7 +196,9 @@ pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
             points.pop();
             continue;
         }
-        points.push(point);
+        // Nor is it a step back.
+        let before = points.last().map_or(point.0, |last| last.0);
+        points.push((point.0.max(before), point.1));
     }
     points
 }

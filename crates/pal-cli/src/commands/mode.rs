@@ -1,6 +1,6 @@
 //! `pal mode`: the most likely point, with a certificate.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -27,7 +27,7 @@ pub struct Args {
     #[command(flatten)]
     model: Source,
     /// Stop when the upper bound is above the density by no more than this share of it
-    #[arg(long, value_name = "G", default_value_t = 1e-6, value_parser = parse_gap)]
+    #[arg(long, value_name = "G", default_value_t = 1e-6, value_parser = parse_gap, allow_hyphen_values = true)]
     gap: f64,
     /// Stop after so many nodes of the search, for every row
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -65,17 +65,25 @@ struct Line<'a> {
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let prepare = || {
+        let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.of(&model)?;
         Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
     let options = ModeOptions { gap: args.gap, nodes: Some(args.nodes), time: args.time_limit };
-    let progress = Progress::of(densities.len(), "searching", !global.quiet);
+    // Rows on the screen count themselves.
+    let watched = std::io::stdout().is_terminal();
+    let progress = Progress::of(densities.len(), "searching", !global.quiet && !watched);
     let mut out = output::stdout();
     let mut outcome = Outcome::Done;
     for (row, density) in rows.clone().zip(&densities) {
         let start = Instant::now();
-        let mode = density.mode(&options).with_context(|| format!("{}: row {row}", args.model.name()))?;
+        let search = || {
+            let _progress = Progress::waiting("searching", !global.quiet && watched);
+            density.mode(&options).with_context(|| format!("{}: row {row}", args.model.name()))
+        };
+        let mode = search()?;
+        progress.step();
         let seconds = start.elapsed().as_secs_f64();
         let (stop, limited) = match mode.stop {
             ModeStop::Certified => ("certified", false),
@@ -107,7 +115,6 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             print(&mut out, row, &variables, &mode, stop)?;
         }
         out.flush()?;
-        progress.step();
     }
     Ok(outcome)
 }

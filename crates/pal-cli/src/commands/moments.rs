@@ -1,13 +1,16 @@
 //! `pal moments`: means, covariances, expectations of polynomials, entropies.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::ops::Range;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use pal::density::{Compiled, Model, Settings};
+use pal::formula::Constraint;
 use pal::polynomial::Polynomial;
 use pal::query::{Distribution, Entropy, EntropyOptions};
 use serde::Serialize;
 
-use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::model::{Condition, Rows, Source, names, parse_rows, shortened};
 use crate::numbers::{bound, finite};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -32,13 +35,20 @@ pub struct Args {
     #[arg(long)]
     entropy: bool,
     /// The error of the entropy that is good enough
-    #[arg(long, value_name = "E", default_value_t = 1e-6, requires = "entropy")]
+    #[arg(long, value_name = "E", default_value_t = 1e-6, requires = "entropy", value_parser = parse_tolerance, allow_hyphen_values = true)]
     tolerance: f64,
     #[command(flatten)]
     condition: Condition,
     /// The row of the model, or `all`
     #[arg(long, value_name = "R", default_value = "all", value_parser = parse_rows)]
     row: Rows,
+}
+
+fn parse_tolerance(text: &str) -> Result<f64> {
+    match text.parse::<f64>() {
+        Ok(error) if error >= 0.0 => Ok(error),
+        _ => bail!("give a number of at least 0, such as 1e-6"),
+    }
 }
 
 #[derive(Serialize)]
@@ -68,15 +78,26 @@ struct Uncertain {
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let prepare = || {
+        let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.of(&model)?;
-        Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
+        let densities = args.condition.densities(&model, rows.clone())?;
+        let many = args.condition.is_empty() && densities.len() >= MANY && is_small(model.family());
+        let known = if many { Some(args.batch(&model, rows.clone())?) } else { None };
+        Ok::<_, anyhow::Error>((rows, densities, known))
     };
-    let (rows, densities) = prepare().with_context(|| args.model.name())?;
-    let progress = Progress::of(densities.len(), "integrating", !global.quiet);
+    let (rows, densities, known) = prepare().with_context(|| args.model.name())?;
+    // Rows on the screen count themselves.
+    let watched = std::io::stdout().is_terminal();
+    let progress = Progress::of(densities.len(), "integrating", !global.quiet && !watched);
     let mut out = output::stdout();
     let mut outcome = Outcome::Done;
-    for (row, density) in rows.clone().zip(&densities) {
-        let line = args.line(row, density)?;
+    for (k, (row, density)) in rows.clone().zip(&densities).enumerate() {
+        let integrate = || {
+            let _progress = Progress::waiting("integrating", !global.quiet && watched);
+            args.line(row, density, known.as_ref().map(|known| &known[k]))
+        };
+        let line = integrate().with_context(|| args.model.name())?;
+        progress.step();
         if line.entropy.as_ref().is_some_and(|entropy| !entropy.converged) {
             outcome = Outcome::Stopped;
         }
@@ -89,31 +110,99 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             print(&mut out, &line)?;
         }
         out.flush()?;
-        progress.step();
     }
     Ok(outcome)
 }
 
+/// Rows from which on the integrals of all of them are compiled together. Compiling costs as much as several rows.
+const MANY: usize = 16;
+/// Numbers that the compiled integrals may take.
+const ROOM: f64 = 3e7;
+
+/// Whether first and second moments together, compiled, fit into little memory.
+fn is_small(family: &Compiled) -> bool {
+    let n = family.dimension() as f64;
+    let entries: f64 = match family.family().settings() {
+        // Seven Bernstein coefficients per bin and axis.
+        Settings::Spline(_) => family.domain().grid().axes().iter().map(|axis| 7.0 * axis.bins() as f64).product(),
+        Settings::Sos(_) => (family.num_params() as f64 / family.num_components() as f64).powi(2),
+    };
+    entries * n * (n + 3.0) / 2.0 <= ROOM
+}
+
+/// The integrals of one density.
+struct Integrals {
+    mean: Vec<f64>,
+    /// Row by row.
+    covariance: Vec<f64>,
+    expectations: Vec<f64>,
+}
+
 impl Args {
-    fn line<'a>(&self, row: usize, density: &'a Distribution) -> Result<Line<'a>> {
+    /// The polynomials; errors name the one that is wrong and the place in it.
+    fn parse(&self, constraint: &Constraint) -> Result<Vec<Polynomial>> {
+        let parse = |text: &String| {
+            Polynomial::parse_in(text, &constraint.reals).with_context(|| format!("--poly \"{}\"", shortened(text)))
+        };
+        self.polynomials.iter().map(parse).collect()
+    }
+
+    /// The integrals of many rows of a model at once.
+    fn batch(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Integrals>> {
+        let family = model.family();
+        let (width, n) = (family.num_params(), family.dimension());
+        let params = &model.params()[rows.start * width..rows.end * width];
+        let (means, covariances) = (family.mean(params)?, family.covariance(params)?);
+        let polynomials = self.parse(family.domain().constraint())?;
+        let count = polynomials.len();
+        let expectations = match count {
+            0 => Vec::new(),
+            _ => family.expectation(&polynomials).context("--poly")?.values(params)?,
+        };
+        let row = |k: usize| Integrals {
+            mean: means[k * n..(k + 1) * n].to_vec(),
+            covariance: covariances[k * n * n..(k + 1) * n * n].to_vec(),
+            expectations: expectations[k * count..(k + 1) * count].to_vec(),
+        };
+        Ok((0..rows.len()).map(row).collect())
+    }
+
+    /// Those of one density.
+    fn integrals(density: &Distribution, polynomials: &[Polynomial]) -> Result<Integrals> {
+        let expectation = |polynomial| density.expectation(polynomial).context("--poly");
+        Ok(Integrals {
+            mean: density.mean(),
+            covariance: density.covariance(),
+            expectations: polynomials.iter().map(expectation).collect::<Result<_>>()?,
+        })
+    }
+
+    fn line<'a>(&self, row: usize, density: &'a Distribution, known: Option<&Integrals>) -> Result<Line<'a>> {
         let constraint = density.domain().constraint();
         let n = density.dimension();
-        let mut expectations = Vec::new();
-        for text in &self.polynomials {
-            let polynomial = Polynomial::parse_in(text, &constraint.reals).with_context(|| format!("--poly {text}"))?;
-            let value = density.expectation(&polynomial).with_context(|| format!("--poly {text}"))?;
-            expectations.push(Expected { polynomial: polynomial.to_string(), value: finite(value) });
-        }
-        let covariance: Vec<Vec<f64>> = density.covariance().chunks(n).map(<[f64]>::to_vec).collect();
+        let polynomials = self.parse(constraint)?;
+        let own;
+        let Integrals { mean, covariance, expectations } = match known {
+            Some(known) => known,
+            None => {
+                own = Args::integrals(density, &polynomials)?;
+                &own
+            }
+        };
+        let expected = |(polynomial, value): (&Polynomial, &f64)| Expected {
+            polynomial: polynomial.to_string(),
+            value: finite(*value),
+        };
+        let covariance: Vec<Vec<f64>> = covariance.chunks(n).map(<[f64]>::to_vec).collect();
         let options = EntropyOptions { tolerance: self.tolerance, ..EntropyOptions::default() };
         let entropy = self.entropy.then(|| density.entropy(&options));
         Ok(Line {
             row,
             variables: names(constraint),
-            mean: density.mean(),
+            mean: mean.clone(),
             standard_deviation: (0..n).map(|k| covariance[k][k].sqrt()).collect(),
             covariance,
-            expectations,
+            expectations: polynomials.iter().zip(expectations).map(expected).collect(),
             entropy: entropy.map(|Entropy { value, error, converged, .. }| Uncertain {
                 value: finite(value),
                 error: finite(error),

@@ -7,7 +7,8 @@ use anyhow::{Context, Result, bail, ensure};
 use pal::density::{Compiled, DensityError, Model};
 use serde::Serialize;
 
-use crate::model::load_family;
+use crate::input;
+use crate::model::{check_output, load_family};
 use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::table::Table;
@@ -59,6 +60,7 @@ struct Report {
 const MOST: usize = 1 << 28;
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    check_output(&args.output)?;
     let _progress = Progress::waiting("making the model", !global.quiet);
     let family = load_family(&args.file)?;
     let model = match (&args.params.params, args.params.random) {
@@ -109,5 +111,5 @@ fn from_table(family: Compiled, path: &Path) -> Result<Model> {
             Err(other) => Err(other.into()),
         }
     };
-    make().with_context(|| path.display().to_string())
+    make().with_context(|| input::name(path))
 }

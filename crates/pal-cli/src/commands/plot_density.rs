@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::{Compiled, Settings};
+use pal::density::{Compiled, Knots, Settings, SosSettings, SplineSettings};
 use pal::formula::{Constraint, Formula, Var};
 use pal::query::{Distribution, ModeOptions, ModeStop};
 use pal::region::Region;
@@ -13,9 +13,9 @@ use serde::Serialize;
 use super::marginal::curve;
 use crate::model::{self, Given, term};
 use crate::numbers::{counted, finite};
+use crate::picture::Piece;
 use crate::picture::density::{DensityScene, render};
 use crate::picture::file::Kind;
-use crate::picture::{Piece, Scene};
 use crate::progress::Progress;
 
 /// What a picture of a density can show.
@@ -94,6 +94,9 @@ impl Report {
     }
 }
 
+/// Letters of a condition that a legend has room for.
+const LEGIBLE: usize = 28;
+
 /// The frame of a picture.
 pub struct Frame<'a> {
     pub title: Option<String>,
@@ -110,7 +113,7 @@ pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) 
     let attempt = || -> Result<(Report, Vec<u8>)> {
         let row = model::Rows::One(options.row).of(&model)?.start;
         let density = options.given.fix(model.family().distribution(model::params(&model, row))?)?;
-        let subtitle = frame.title.as_ref().map(|_| family_name(model.family()));
+        let subtitle = frame.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
         let (mut report, picture) = options.picture(&density, subtitle, frame, progress)?;
         report.row = row;
         report.seconds = start.elapsed().as_secs_f64();
@@ -119,12 +122,18 @@ pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) 
     attempt().with_context(|| file.display().to_string())
 }
 
-/// What a density is, in a few words.
+/// What a density is, in a few words and with the numbers that `pal compile` was given.
 pub fn family_name(family: &Compiled) -> String {
     match family.family().settings() {
-        Settings::Spline(settings) => format!("spline mixture of {}", counted(settings.mixtures, "component")),
-        Settings::Sos(settings) => {
-            format!("sum of {} of degree {}", counted(settings.components, "square"), 2 * settings.degree)
+        Settings::Spline(SplineSettings { knots, mixtures }) => {
+            let knots = match knots {
+                Knots::Uniform(count) => format!("{count} knots per axis, "),
+                Knots::At(_) => String::new(),
+            };
+            format!("spline mixture: {knots}{}", counted(mixtures, "component"))
+        }
+        Settings::Sos(SosSettings { degree, components, .. }) => {
+            format!("sum of squares: degree {degree}, {}", counted(components, "component"))
         }
     }
 }
@@ -156,9 +165,8 @@ impl Options {
         progress: &Progress,
     ) -> Result<(Report, Vec<u8>)> {
         let constraint = density.domain().constraint();
-        // For its message on too many variables.
-        Scene::new(&constraint.reals)?;
         let n = density.dimension();
+        ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
         ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
         let condition = self.term.as_ref().map(|text| term("--where", text, constraint)).transpose()?;
         let probability = condition.as_ref().map(|condition| density.probability(condition)).transpose()?;
@@ -199,7 +207,10 @@ impl Options {
                 None => Vec::new(),
                 Some(condition) => pieces(&within(constraint, condition), progress)?,
             },
-            query_text: probability.map(|p| format!("query, probability {p:.4}")),
+            query_text: probability.zip(self.term.as_deref()).map(|(p, term)| {
+                let name = if term.chars().count() <= LEGIBLE { term } else { "query" };
+                format!("{name}, probability {p:.4}")
+            }),
         };
         Ok((report, render(&scene, frame.kind, frame.width)?))
     }

@@ -11,8 +11,8 @@ use crate::listing::{Listing, numbered, with_row};
 use crate::model::{Condition, Rows, Source, names, parse_rows};
 use crate::numbers::counted;
 use crate::progress::Progress;
-use crate::table::{Sink, Table};
-use crate::{Global, Outcome, limits, output};
+use crate::table::{self, Sink, Table};
+use crate::{Global, Outcome, input, limits, output};
 
 /// Draw independent samples
 ///
@@ -29,7 +29,7 @@ pub struct Args {
     #[command(flatten)]
     model: Source,
     /// How many, for every row of the model asked for
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     count: u64,
     #[arg(long, value_name = "S", default_value_t = 0, help = "The seed")]
     seed: u64,
@@ -51,6 +51,7 @@ const PART: u64 = 1 << 17;
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
+    table::check_output(args.output.as_deref())?;
     let model = args.model.load()?;
     let prepare = || -> Result<(Vec<usize>, Vec<Distribution>, Vec<Sampler>)> {
         let _progress = Progress::waiting("preparing", !global.quiet);
@@ -119,6 +120,6 @@ fn read_uniforms(path: &Path, sampler: &Sampler, variables: &[&str]) -> Result<T
         }
         Ok(())
     };
-    check().with_context(|| path.display().to_string())?;
+    check().with_context(|| input::name(path))?;
     Ok(table)
 }

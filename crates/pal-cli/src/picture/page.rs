@@ -84,6 +84,13 @@ impl<B: DrawingBackend> Page<'_, B> {
         self.coloured(text, size, at, anchor, upwards, colours::INK)
     }
 
+    /// The length of a text on the page.
+    pub fn text_width(&self, text: &str, size: f64) -> f64 {
+        let style = TextStyle::from((FONT, size * 1.24 * self.grid.zoom).into_font());
+        let measured = self.area.estimate_text_size(text, &style).map(|(width, _)| f64::from(width) / self.grid.zoom);
+        measured.unwrap_or(text.chars().count() as f64 * LETTER * size)
+    }
+
     fn coloured(
         &self,
         text: &str,

@@ -104,6 +104,15 @@ impl Table {
 
 const BUFFER: usize = 1 << 16;
 
+/// Complains about a name under which a table cannot be written, before the work for it is done.
+pub fn check_output(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path.filter(|path| !is_standard(path)) else { return Ok(()) };
+    ensure!(Kind::of(path).is_some(), "{}: {UNKNOWN_NAME}", path.display());
+    output::check_place(path)
+}
+
+const UNKNOWN_NAME: &str = "tables are written as .csv or .npy; choose one of these names";
+
 /// Takes whole rows, as many as it is given, row by row.
 pub type Sink<'a> = dyn FnMut(&[f64]) -> Result<()> + 'a;
 
@@ -125,7 +134,7 @@ pub fn stream(
     output::replace_with(path, |file: &mut BufWriter<File>| match kind {
         Some(Kind::Csv) => csv::write(file, names, columns, produce),
         Some(Kind::Npy) => npy::write(file, columns, produce),
-        None => bail!("tables are written as .csv or .npy; choose one of these names"),
+        None => bail!(UNKNOWN_NAME),
     })
 }
 

@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 pub mod console;
+pub mod density;
 
 use std::fs;
 use std::io::Write;

@@ -6,6 +6,8 @@
 
 use plotters::style::RGBColor;
 
+use super::super::axis::{Direction, Ticks};
+
 /// Steps of the map: as many as an indexed image has besides its transparent one.
 pub const STEPS: usize = 255;
 
@@ -91,6 +93,25 @@ impl Scale {
     /// The step of the map, from 0 to `STEPS - 1`.
     pub fn step(&self, value: f64) -> usize {
         ((self.place(value) * STEPS as f64) as usize).min(STEPS - 1)
+    }
+
+    /// Densities with labels for a colour bar, at places that leave room for the labels.
+    pub fn ticks(&self, length: f64, direction: Direction) -> Ticks {
+        if !self.root {
+            return Ticks::short(0.0, self.top, length, direction);
+        }
+        let mut ticks = Ticks::decades(self.top);
+        let needed = if direction == Direction::Up { 24.0 } else { ticks.width() + 14.0 };
+        let mut last = f64::INFINITY;
+        ticks.marks.retain(|(value, _)| {
+            let at = self.place(*value) * length;
+            let keep = last - at >= needed && (*value == 0.0 || at >= needed);
+            if keep {
+                last = at;
+            }
+            keep
+        });
+        ticks
     }
 
     pub fn colour(step: usize) -> RGBColor {

@@ -39,20 +39,34 @@ pub fn boundary(pieces: &[Piece], layout: &Layout) -> Vec<[Point; 2]> {
         );
         near.sort_unstable();
         near.dedup();
-        let mut shared: Vec<(f64, f64)> = near.iter().filter_map(|other| overlap(*edge, edges[*other])).collect();
-        shared.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let [a, b] = *edge;
-        let length = (b[0] - a[0]).hypot(b[1] - a[1]);
-        let at = |t: f64| [a[0] + t / length * (b[0] - a[0]), a[1] + t / length * (b[1] - a[1])];
-        let mut done = 0.0;
-        for (from, to) in shared.into_iter().chain([(length, length)]) {
-            if from - done > SAME {
-                found.push([at(done), at(from)]);
-            }
-            done = to.max(done);
-        }
+        let shared = near.iter().filter_map(|other| overlap(*edge, edges[*other])).collect();
+        found.extend(without(*edge, shared));
     }
     found
+}
+
+/// The parts of segments that run along none of the others, whichever way.
+pub fn apart(segments: &[[Point; 2]], others: &[[Point; 2]]) -> Vec<[Point; 2]> {
+    let along = |segment: [Point; 2]| {
+        let both = others.iter().flat_map(|[a, b]| [[*a, *b], [*b, *a]]);
+        both.filter_map(|other| overlap(segment, other)).collect()
+    };
+    segments.iter().flat_map(|segment| without(*segment, along(*segment))).collect()
+}
+
+/// What is left of a segment without some ranges, which are lengths from its start.
+fn without([a, b]: [Point; 2], mut ranges: Vec<(f64, f64)>) -> Vec<[Point; 2]> {
+    ranges.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let length = (b[0] - a[0]).hypot(b[1] - a[1]);
+    let at = |t: f64| [a[0] + t / length * (b[0] - a[0]), a[1] + t / length * (b[1] - a[1])];
+    let (mut done, mut left) = (0.0, Vec::new());
+    for (from, to) in ranges.into_iter().chain([(length, length)]) {
+        if from - done > SAME {
+            left.push([at(done), at(from)]);
+        }
+        done = to.max(done);
+    }
+    left
 }
 
 /// Segments put in order, so that as many as possible begin where the one before ends: dashes go on around corners then.
@@ -125,4 +139,21 @@ pub fn clip([a, b]: [Point; 2], frame: [f64; 4]) -> Option<[Point; 2]> {
     }
     let at = |t: f64| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
     (from < to).then(|| [at(from), at(to)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_along_others_is_left_out() {
+        let line = |a: f64, b: f64| [[a, 0.0], [b, 0.0]];
+        let other = [[0.0, 5.0], [10.0, 5.0]];
+        assert_eq!(
+            apart(&[line(0.0, 10.0)], &[line(2.0, 4.0), line(7.0, 6.0), other]),
+            [line(0.0, 2.0), line(4.0, 6.0), line(7.0, 10.0)]
+        );
+        assert_eq!(apart(&[line(3.0, 1.0)], &[line(0.0, 4.0)]), [[[0.0; 2]; 2]; 0]);
+        assert_eq!(apart(&[other, line(0.0, 1.0)], &[line(0.0, 1.0)]), [other]);
+    }
 }

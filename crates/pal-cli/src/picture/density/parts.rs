@@ -47,10 +47,6 @@ impl Entry<'_> {
             Entry::Query(text) => text.to_string(),
         }
     }
-
-    fn width(self) -> f64 {
-        ICON + 7.0 + self.text().chars().count() as f64 * SMALL * 0.6
-    }
 }
 
 /// A star with a pale edge.
@@ -100,8 +96,14 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
         (Entry::Query(scene.query_text.as_deref().unwrap_or("query")), !scene.query.is_empty()),
     ];
     let entries: Vec<Entry> = shown.into_iter().filter(|(_, shown)| *shown).map(|(entry, _)| entry).collect();
-    let total = entries.iter().map(|entry| entry.width() + GAP).sum::<f64>() - GAP;
-    let mut x = (middle - total / 2.0).min(WIDTH - total - 12.0).max(12.0);
+    let icons = entries.len() as f64 * (ICON + 7.0 + GAP) - GAP;
+    let texts: f64 = entries.iter().map(|entry| page.text_width(&entry.text(), SMALL)).sum();
+    // A long row is set smaller.
+    let size = SMALL * ((WIDTH - 24.0 - icons) / texts).min(1.0);
+    let total = icons + texts * size / SMALL;
+    // Under the frame, or in the middle of the page where it is wider.
+    let middle = if total / 2.0 + 12.0 > middle.min(WIDTH - middle) { WIDTH / 2.0 } else { middle };
+    let mut x = middle - total / 2.0;
     for entry in entries {
         let icon = [x + ICON / 2.0, y];
         match entry {
@@ -126,8 +128,8 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
             Entry::Mode => star(page, icon, 7.0)?,
             Entry::Query(_) => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
         }
-        page.text(&entry.text(), SMALL, [x + ICON + 7.0, y], (HPos::Left, VPos::Center), false)?;
-        x += entry.width() + GAP;
+        page.text(&entry.text(), size, [x + ICON + 7.0, y], (HPos::Left, VPos::Center), false)?;
+        x += ICON + 7.0 + page.text_width(&entry.text(), size) + GAP;
     }
     Ok(())
 }

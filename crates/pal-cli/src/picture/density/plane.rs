@@ -5,7 +5,7 @@ use plotters::prelude::DrawingBackend;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::super::axis::{Direction, Ticks};
+use super::super::axis::Direction;
 use super::super::file::{Canvas, Drawing, Image, Kind, factor};
 use super::super::layout::{Layout, Margins, SMALL, Vertical, WIDTH};
 use super::super::page::Page;
@@ -18,15 +18,19 @@ use super::{DensityScene, outline};
 
 /// Pixels of the embedded images of an SVG per page unit.
 const SVG_ZOOM: f64 = 1.5;
+/// Pixels per page unit of a first look.
+const COARSE: f64 = 0.2;
 /// Samples up to which an SVG has a shape for each.
 const SHAPES: usize = 2000;
 /// The room of a marginal, and between it and the frame.
 const PANEL: f64 = 58.0;
 const PANEL_GAP: f64 = 7.0;
-/// The colour bar: its thickness, the gap before it and the room of it all.
+/// The colour bar: its thickness, the gap before it, and the room of its name, in the middle of that.
 const BAR: f64 = 13.0;
 const BAR_GAP: f64 = 20.0;
-const BAR_ROOM: f64 = 104.0;
+const BAR_NAME: f64 = 32.0;
+/// From the colour bar to its labels.
+const BAR_LABEL: f64 = 8.0;
 /// A frame lower than this has its colour bar below.
 const LOW: f64 = 150.0;
 const LONGEST_BAR: f64 = 420.0;
@@ -49,18 +53,22 @@ pub struct Plane<'a> {
 
 impl<'a> Plane<'a> {
     pub fn new(scene: &'a DensityScene, kind: Kind, width: u32) -> Result<Plane<'a>> {
-        let plan = |bar_below: bool| {
+        let plan = |bar_below: bool, labels: f64| {
             let panel = if scene.marginals.is_some() { PANEL + PANEL_GAP } else { 0.0 };
             let margins = Margins {
                 top: parts::title_height(scene) + panel,
-                right: panel + if bar_below { 24.0 } else { BAR_ROOM },
+                right: panel + if bar_below { 24.0 } else { BAR_GAP + BAR + BAR_LABEL + labels + BAR_NAME },
                 bottom: 58.0 + LEGEND + if bar_below { BAR_ROW } else { 0.0 },
             };
             Layout::with(&scene.pieces, &Vertical::Equal { down: scene.y_down }, margins)
         };
-        let beside = plan(false)?;
+        // A coarse look tells how wide the labels of the colour bar will be.
+        let beside = plan(false, 0.0)?;
+        let coarse = Scale::new(Field::new(&beside, &scene.pieces, scene.density, COARSE, 1).covered());
+        let length = (beside.frame[3] - beside.frame[1]).min(LONGEST_BAR);
+        let beside = plan(false, coarse.ticks(length, Direction::Up).width())?;
         let bar_below = beside.frame[3] - beside.frame[1] < LOW;
-        let layout = if bar_below { plan(true)? } else { beside };
+        let layout = if bar_below { plan(true, 0.0)? } else { beside };
         let (zoom, fine) = match kind {
             Kind::Png => (f64::from(width) / WIDTH, factor(width) as usize),
             Kind::Svg => (SVG_ZOOM, 3),
@@ -146,25 +154,6 @@ impl<'a> Plane<'a> {
         Ok(())
     }
 
-    /// Densities with labels for the colour bar, at places that leave room for the labels.
-    fn bar_ticks(&self, length: f64, direction: Direction) -> Ticks {
-        if !self.scale.root {
-            return Ticks::short(0.0, self.scale.top, length, direction);
-        }
-        let mut ticks = Ticks::decades(self.scale.top);
-        let needed = if direction == Direction::Up { 24.0 } else { ticks.width() + 14.0 };
-        let mut last = f64::INFINITY;
-        ticks.marks.retain(|(value, _)| {
-            let at = self.scale.place(*value) * length;
-            let keep = last - at >= needed && (*value == 0.0 || at >= needed);
-            if keep {
-                last = at;
-            }
-            keep
-        });
-        ticks
-    }
-
     fn bar<B: DrawingBackend>(&self, page: &Page<B>) -> Result<()> {
         let [left, top, right, bottom] = self.layout.frame;
         let panel = if self.scene.marginals.is_some() { PANEL + PANEL_GAP } else { 0.0 };
@@ -181,26 +170,27 @@ impl<'a> Plane<'a> {
         };
         let steps = 128;
         for k in 0..steps {
-            let (from, to) = (length * k as f64 / steps as f64, length * (k + 1) as f64 / steps as f64);
+            let from = length * k as f64 / steps as f64;
             let colour = colour::map((k as f64 + 0.5) / steps as f64);
-            page.fill(&[point(from, 0.0), point(to, 0.0), point(to, BAR), point(from, BAR)], colour)?;
+            // All the way to the dark end: pieces side by side would show their seams in an SVG.
+            page.fill(&[point(from, 0.0), point(length, 0.0), point(length, BAR), point(from, BAR)], colour)?;
         }
         let corners = [point(0.0, 0.0), point(length, 0.0), point(length, BAR), point(0.0, BAR)];
         for k in 0..4 {
             page.line([corners[k], corners[(k + 1) % 4]], colours::INK, 0.8)?;
         }
-        let ticks = self.bar_ticks(length, direction);
+        let ticks = self.scale.ticks(length, direction);
         for (value, label) in &ticks.marks {
             let at = self.scale.place(*value) * length;
             page.line([point(at, BAR), point(at, BAR + 4.0)], colours::INK, 0.8)?;
             let anchor = if self.bar_below { (HPos::Center, VPos::Top) } else { (HPos::Left, VPos::Center) };
-            page.text(label, SMALL, point(at, BAR + 8.0), anchor, false)?;
+            page.text(label, SMALL, point(at, BAR + BAR_LABEL), anchor, false)?;
         }
         let title = ticks.name("density") + if self.scale.root { ", square-root scale" } else { "" };
         if self.bar_below {
             page.text(&title, SMALL, point(length + 12.0, BAR / 2.0), (HPos::Left, VPos::Center), false)
         } else {
-            let at = point(length / 2.0, BAR + 26.0 + ticks.width());
+            let at = point(length / 2.0, BAR + BAR_LABEL + ticks.width() + BAR_NAME / 2.0);
             page.small_name(&title, (bottom - top).max(LOW), at, true)
         }
     }
@@ -264,7 +254,10 @@ impl Drawing for Plane<'_> {
             page.line(*edge, colours::BOUNDARY, width)?;
             page.dot(edge[0], colours::BOUNDARY, width)?;
         }
-        for chain in outline::chained(outline::boundary(&scene.query, layout)) {
+        let query = outline::boundary(&scene.query, layout);
+        let inner = outline::apart(&query, &self.boundary);
+        // The edge of the region is there already, unless there is nothing else to show.
+        for chain in outline::chained(if inner.is_empty() { query } else { inner }) {
             let lines: Vec<_> = chain.into_iter().filter_map(|edge| outline::clip(edge, layout.frame)).collect();
             parts::dashed(page, &lines, 1.8)?;
         }
