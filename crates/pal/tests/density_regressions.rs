@@ -43,6 +43,9 @@ fn edges_of_empty_bins_have_density() {
     let on = family.log_prob_vjp(&params, &[0.5, 0.7], &[1.0]).unwrap();
     let beside = family.log_prob_vjp(&params, &[0.5 - 1e-13, 0.7], &[1.0]).unwrap();
     on.iter().zip(&beside).for_each(|(a, b)| assert!((a - b).abs() < 1e-8, "{a} {b}"));
+    let features = family.features(&[0.5, 0.7, 0.5 - 1e-13, 0.7]).unwrap().0;
+    let (on, beside) = features.split_at(features.len() / 2);
+    on.iter().zip(beside).for_each(|(a, b)| assert!(*a != 0.0 && (a - b).abs() < 1e-8, "{a} {b}"));
 
     let density = family.distribution(&params).unwrap();
     let (on, beside) = (density.given(&[("x", 0.5)]).unwrap(), density.given(&[("x", 0.5 - 1e-13)]).unwrap());

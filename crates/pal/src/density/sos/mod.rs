@@ -126,6 +126,24 @@ impl Tensors {
     fn gradient_len(&self) -> usize {
         self.size() + self.bins.len() * self.exponents.len()
     }
+
+    /// See [`Pieces::enter`](super::Pieces::enter).
+    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+        if self.bins.slot(bin).is_some() {
+            return;
+        }
+        let edges: Vec<usize> = (0..t.len()).filter(|j| t[*j] == 0.0 && bin[*j] > 0).collect();
+        for choice in 1..1usize << edges.len() {
+            let chosen = || edges.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1).map(|(_, axis)| *axis);
+            let mut lower = bin.to_vec();
+            chosen().for_each(|axis| lower[axis] -= 1);
+            if self.bins.slot(&lower).is_some() {
+                bin.copy_from_slice(&lower);
+                chosen().for_each(|axis| t[axis] = 1.0);
+                return;
+            }
+        }
+    }
 }
 
 /// A compiled family of sums of squares.
@@ -512,9 +530,11 @@ impl Family for SumOfSquares {
 
     fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
         out.fill(0.0);
-        let Some(slot) = self.tensors.bins.slot(bin) else { return };
+        let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
+        self.tensors.enter(&mut bin, &mut t);
+        let Some(slot) = self.tensors.bins.slot(&bin) else { return };
         let mut tables = Tables::new(&self.tensors.exponents);
-        tables.fill(t);
+        tables.fill(&t);
         let products = DVector::from_iterator(
             self.tensors.exponents.len(),
             self.tensors.exponents.iter().map(|exponents| tables.product(exponents)),

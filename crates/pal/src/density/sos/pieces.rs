@@ -156,20 +156,7 @@ impl Pieces for SquaredPieces {
     }
 
     fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
-        if self.tensors.bins.slot(bin).is_some() {
-            return;
-        }
-        let edges: Vec<usize> = (0..t.len()).filter(|j| t[*j] == 0.0 && bin[*j] > 0).collect();
-        for choice in 1..1usize << edges.len() {
-            let chosen = || edges.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1).map(|(_, axis)| *axis);
-            let mut lower = bin.to_vec();
-            chosen().for_each(|axis| lower[axis] -= 1);
-            if self.tensors.bins.slot(&lower).is_some() {
-                bin.copy_from_slice(&lower);
-                chosen().for_each(|axis| t[axis] = 1.0);
-                return;
-            }
-        }
+        self.tensors.enter(bin, t);
     }
 
     fn chebyshev_exponents(&self) -> &Exponents {
