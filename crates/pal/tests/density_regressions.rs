@@ -194,3 +194,16 @@ fn forms_of_many_variables_recognise_lost_digits() {
         }
     }
 }
+
+/// A basis on several bins.
+#[test]
+fn bases_on_several_bins_survive_a_file() {
+    let [x, y] = reals(["x", "y"]);
+    let phi = x.between(0, 1) & y.between(0, 1) & (x.le(ratio(1, 2)) | y.le(ratio(1, 2)));
+    let family = sos(&phi, 14, 1, Basis::Orthonormal);
+    assert!(family.domain().grid().bins() > 1);
+    let again = Compiled::from_bytes(&family.to_bytes().unwrap()).unwrap();
+    let params = family.random_params(1, 3);
+    let points = [0.25, 0.75, 0.75, 0.25, 0.1, 0.1];
+    assert_eq!(family.log_prob(&params, &points).unwrap(), again.log_prob(&params, &points).unwrap());
+}

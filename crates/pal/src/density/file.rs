@@ -198,7 +198,9 @@ fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
         Settings::Sos(settings) => {
             let (shape, basis) = take("basis")?;
             let gram = take("gram").ok().map(|(_, gram)| gram);
-            SumOfSquares::restore(&region, settings, (&shape, basis), gram)?.into()
+            let (_, bins) = take("bins")?;
+            SumOfSquares::restore(&region, settings, bins.first().map_or(0, |b| *b as usize), (&shape, basis), gram)?
+                .into()
         }
     };
     let params = take("params").ok();
@@ -245,7 +247,7 @@ mod tests {
             let compiled = Compiled::new(&region, &settings).unwrap();
             assert!(Compiled::from_bytes(&forged(&compiled, &text, |_, _| {})).is_ok());
             assert!(Compiled::from_bytes(&forged(&compiled, other, |_, _| {})).is_err(), "{settings:?}");
-            let not_finite = forged(&compiled, &text, |_, values| values[3] = f64::NAN);
+            let not_finite = forged(&compiled, &text, |_, values| values[0] = f64::NAN);
             assert!(matches!(Compiled::from_bytes(&not_finite), Err(FileError::Content(_))), "{settings:?}");
         }
     }
@@ -256,7 +258,10 @@ mod tests {
         let declare = |name: &String| format!("(declare-const {name} Real) (assert (<= 0 {name} 1))");
         let text: String = variables.iter().map(declare).collect();
         let settings = r#"{"family":"sos","degree":1,"components":1}"#.to_string();
-        let tensors = vec![("basis".to_string(), vec![16, 1, 11, 11], vec![0; 8 * 121])];
+        let tensors = vec![
+            ("basis".to_string(), vec![1, 11, 11], vec![0; 8 * 121]),
+            ("bins".to_string(), vec![1], 16f64.to_le_bytes().to_vec()),
+        ];
         assert!(Compiled::from_bytes(&pack(text, settings, tensors).unwrap()).is_err());
     }
 }

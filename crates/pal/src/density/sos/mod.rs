@@ -220,6 +220,7 @@ impl SumOfSquares {
     pub(super) fn restore(
         region: &Region,
         settings: &SosSettings,
+        count: usize,
         (shape, basis): (&[usize], Vec<f64>),
         gram: Option<Vec<f64>>,
     ) -> Result<SumOfSquares, DensityError> {
@@ -230,11 +231,11 @@ impl SumOfSquares {
                 format!("the basis in the file has shape {shape:?}, which does not go with constraint and settings");
             DensityError::Settings(message)
         };
-        let [count, slots, columns, rows] = shape else { return Err(wrong()) };
-        if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(*count, region.dimension()) {
+        let [slots, columns, rows] = shape else { return Err(wrong()) };
+        if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(count, region.dimension()) {
             return Err(wrong());
         }
-        let domain = SumOfSquares::domain_with(region, &ends, *count)?;
+        let domain = SumOfSquares::domain_with(region, &ends, count)?;
         let bins = Bins::new(&domain.mesh);
         let fits = bins.len() == *slots
             && gram.is_some() == (settings.basis != Basis::Orthonormal)
@@ -549,8 +550,11 @@ impl Family for SumOfSquares {
     fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)> {
         let Tensors { exponents, bins, functions, .. } = &*self.tensors;
         let count = self.domain.grid().axes()[0].bins();
-        let shape = vec![count, bins.len(), self.tensors.size(), exponents.len()];
-        let mut tensors = vec![("basis", shape, functions.iter().flat_map(|f| f.iter().copied()).collect())];
+        let shape = vec![bins.len(), self.tensors.size(), exponents.len()];
+        let mut tensors = vec![
+            ("basis", shape, functions.iter().flat_map(|f| f.iter().copied()).collect()),
+            ("bins", vec![1], vec![count as f64]),
+        ];
         if let Some(gram) = &self.form.gram {
             tensors.push(("gram", vec![gram.nrows(), gram.ncols()], gram.transpose().as_slice().to_vec()));
         }
