@@ -9,9 +9,10 @@ use rayon::prelude::*;
 use super::domain::Domain;
 use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
+use super::recipe::Recipe;
 use super::rules::Rules;
 use super::weights::log_sum_exp;
-use super::{Settings, SplineMixture, SumOfSquares};
+use super::{Grid, Settings, SplineMixture, SumOfSquares};
 use crate::query::Distribution;
 use crate::region::Region;
 
@@ -144,6 +145,29 @@ impl Compiled {
         if !inside { f64::NEG_INFINITY } else { self.distribution_of(row).log_density_inside(point) }
     }
 
+    /// How a framework computes log-densities by tensor operations, given the features of points.
+    pub fn recipe(&self) -> Recipe {
+        self.family.recipe()
+    }
+
+    /// The features of points, row by row, for [`Compiled::recipe`]; and which points are inside the constraint. Features of a point outside are 0.
+    pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
+        self.pair(1, points)?;
+        let (dimension, width) = (self.dimension(), self.family.num_features());
+        let inside = self.domain().membership().contains_batch(points);
+        let mut features = vec![0.0; inside.len() * width];
+        let rows = features.par_chunks_mut(width * BLOCK).zip(points.par_chunks(dimension * BLOCK));
+        rows.zip(inside.par_chunks(BLOCK)).for_each(|((features, points), inside)| {
+            let (mut bin, mut t) = (vec![0; dimension], vec![0.0; dimension]);
+            let rows = features.chunks_mut(width).zip(points.chunks(dimension)).zip(inside);
+            for ((features, point), _) in rows.filter(|(_, inside)| **inside) {
+                self.domain().grid().locate(point, &mut bin, &mut t);
+                self.family.features(&bin, &t, features);
+            }
+        });
+        Ok((features, inside))
+    }
+
     /// The vector-Jacobian product of [`Compiled::log_prob`] with respect to the parameters, in the shape of `params`. Points outside the
     /// constraint and zeros of the density contribute nothing.
     pub fn log_prob_vjp(&self, params: &[f64], points: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
@@ -196,7 +220,7 @@ impl Compiled {
     }
 
     pub(crate) fn distribution_of(&self, row: &Row) -> Distribution {
-        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.weights())
+        Distribution::new(self.domain().clone(), self.family.pieces(&row.expansion), row.log_weights.clone())
     }
 
     /// Like [`Compiled::rows`], for questions that a density of 0 has no answer to.
@@ -218,6 +242,11 @@ impl Compiled {
             return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
         }
         let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.family.expand(params)).collect();
+        if let Some(row) = expansions.iter().position(|e| e.coefficients.iter().any(|c| !c.is_finite())) {
+            let size = |column: &usize| params[row * per + column].abs();
+            let column = (0..per).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
+            return Err(DensityError::Parameter { row, column, value: params[row * per + column] });
+        }
         let integrals = self.integrals(self.family.normaliser(), self.domain(), &[], &expansions);
         let components = self.num_components();
         let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
@@ -257,7 +286,7 @@ impl Compiled {
 
     fn by_cubature(&self, domain: &Domain, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let rules = Rules::new(self.dimension(), self.family.degree().times(extra));
+        let rules = Rules::careful(self.dimension(), self.family.degree().times(extra));
         let pieces = self.family.pieces(expansion);
         let mut sum = 0.0;
         for element in &domain.mesh.elements {
@@ -305,7 +334,7 @@ impl Compiled {
         form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
         if direct != weights {
             let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
-            let rules = Rules::new(self.dimension(), self.family.degree());
+            let rules = Rules::careful(self.dimension(), self.family.degree());
             let pieces = self.family.pieces(&row.expansion);
             for element in &self.domain().mesh.elements {
                 rules.visit(element, |t, weight| {
@@ -321,6 +350,9 @@ impl Compiled {
         let n = point.len();
         let (mut bin, mut t) = (vec![0; n], vec![0.0; n]);
         self.domain().grid().locate(point, &mut bin, &mut t);
+        if !Grid::covers(&t) {
+            return;
+        }
         let pieces = &sums.pieces.get_or_insert_with(|| self.family.pieces(&row.expansion)).clone();
         let logs: Vec<f64> = row
             .log_weights
@@ -333,8 +365,12 @@ impl Compiled {
             return;
         }
         // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
-        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
         let slopes: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
+        if slopes.iter().any(|slope| !slope.is_finite()) {
+            // So small that its square is 0 in doubles: as good as a zero.
+            return;
+        }
+        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
         pieces.add_gradient(&bin, &t, &slopes, &mut sums.coefficients);
     }
 

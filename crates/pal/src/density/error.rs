@@ -46,7 +46,9 @@ pub enum DensityError {
         points: usize,
     },
     /// A parameter is not a number.
-    #[error("parameter {column} of row {row} is {value}; parameters must be finite")]
+    #[error(
+        "parameter {column} of row {row} is {value}; parameters must be finite, and so must be what is computed from them"
+    )]
     Parameter {
         /// row, from 0
         row: usize,

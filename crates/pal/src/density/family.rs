@@ -16,6 +16,7 @@ use super::domain::Domain;
 use super::error::DensityError;
 use super::mesh::{Degree, Mesh};
 use super::pieces::Differentiable;
+use super::recipe::Recipe;
 
 /// The coefficients of all components of one parameter vector.
 ///
@@ -73,6 +74,15 @@ pub trait Family: Send + Sync + Debug {
     /// Compiles the integrals of the components over pieces on the same grid, times a monomial in the coordinates of the box
     /// (0 at its lower end, 1 at its upper end; no exponents mean 1).
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError>;
+
+    /// How a framework computes log-densities by tensor operations.
+    fn recipe(&self) -> Recipe;
+
+    /// Numbers in the features of a point.
+    fn num_features(&self) -> usize;
+
+    /// The features of the point at local coordinates of a bin, for [`Family::recipe`].
+    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]);
 
     /// Everything that identifies it besides the constraint, for files and messages.
     fn settings(&self) -> super::Settings;

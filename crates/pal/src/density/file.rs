@@ -3,7 +3,7 @@
 //! A file holds the compiled tensors (f64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON) and a checksum. A model is
 //! a compiled family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into pieces anew.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
@@ -122,6 +122,10 @@ fn write(compiled: &Compiled, params: Option<&[f64]>) -> Result<Vec<u8>, FileErr
         let width = compiled.num_params();
         tensors.push(("params".to_string(), vec![params.len() / width, width], bytes(params)));
     }
+    pack(constraint, settings, tensors)
+}
+
+fn pack(constraint: String, settings: String, mut tensors: Vec<Tensor>) -> Result<Vec<u8>, FileError> {
     tensors.sort();
     let metadata = HashMap::from([
         ("version".to_string(), VERSION.to_string()),
@@ -133,7 +137,17 @@ fn write(compiled: &Compiled, params: Option<&[f64]>) -> Result<Vec<u8>, FileErr
         .iter()
         .map(|(name, shape, data)| TensorView::new(Dtype::F64, shape.clone(), data).map(|view| (name.clone(), view)));
     let views: Vec<_> = views.collect::<Result<_, _>>()?;
-    Ok(safetensors::serialize(views, Some(metadata))?)
+    in_order(&safetensors::serialize(views, Some(metadata))?)
+}
+
+/// The same file with the names in its header sorted: metadata come in any order, and equal content should make equal bytes.
+fn in_order(file: &[u8]) -> Result<Vec<u8>, FileError> {
+    let (length, _) = SafeTensors::read_metadata(file)?;
+    let (header, data) = file[8..].split_at(length);
+    let entries: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(header)?;
+    let mut sorted = serde_json::to_vec(&entries)?;
+    sorted.resize(sorted.len().next_multiple_of(8), b' ');
+    Ok([&(sorted.len() as u64).to_le_bytes()[..], &sorted, data].concat())
 }
 
 fn sum(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
@@ -166,6 +180,12 @@ fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
     }
     let mut tensors: HashMap<String, (Vec<usize>, Vec<f64>)> =
         tensors.into_iter().map(|(name, shape, data)| (name, (shape, doubles(&data)))).collect();
+    let unsound = |(name, (_, values)): &(&String, &(_, Vec<f64>))| {
+        *name != "params" && values.iter().any(|value| !value.is_finite())
+    };
+    if let Some((name, _)) = tensors.iter().find(unsound) {
+        return Err(FileError::Content(format!("the tensor `{name}` holds a value that is not finite")));
+    }
     let mut take =
         |name: &str| tensors.remove(name).ok_or_else(|| FileError::Content(format!("the tensor `{name}` is missing")));
     let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
@@ -194,4 +214,49 @@ fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
 fn doubles(data: &[u8]) -> Vec<f64> {
     let word = |b: &[u8]| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
     data.chunks_exact(8).map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::{Basis, Knots, SosSettings, SplineSettings};
+    use crate::formula::reals;
+
+    /// A file of its tensors with a change, whose checksum is right.
+    fn forged(compiled: &Compiled, constraint: &str, change: impl Fn(&str, &mut Vec<f64>)) -> Vec<u8> {
+        let settings = serde_json::to_string(&compiled.family().settings()).unwrap();
+        let tensors = compiled.family().tensors().into_iter().map(|(name, shape, mut values)| {
+            change(name, &mut values);
+            (name.to_string(), shape, values.iter().flat_map(|x| x.to_le_bytes()).collect())
+        });
+        pack(constraint.to_string(), settings, tensors.collect()).unwrap()
+    }
+
+    #[test]
+    fn tensors_that_do_not_go_with_the_constraint_are_refused() {
+        let [x, y] = reals(["x", "y"]);
+        let phi = x.ge(0) & y.ge(0) & (&x + &y).le(1);
+        let region = Region::new(&phi.into()).unwrap();
+        let text = write_smtlib(region.constraint()).unwrap();
+        let other = "(declare-const x Real) (declare-const y Real) (assert (and (<= 0 x 1) (<= 0 y 1)))";
+        let sos = |basis| Settings::Sos(SosSettings { degree: 2, components: 1, basis, subset: None });
+        let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), mixtures: 2 });
+        for settings in [spline, sos(Basis::Orthonormal), sos(Basis::Legendre), sos(Basis::Monomial)] {
+            let compiled = Compiled::new(&region, &settings).unwrap();
+            assert!(Compiled::from_bytes(&forged(&compiled, &text, |_, _| {})).is_ok());
+            assert!(Compiled::from_bytes(&forged(&compiled, other, |_, _| {})).is_err(), "{settings:?}");
+            let not_finite = forged(&compiled, &text, |_, values| values[3] = f64::NAN);
+            assert!(matches!(Compiled::from_bytes(&not_finite), Err(FileError::Content(_))), "{settings:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_cannot_ask_for_bins_without_number() {
+        let variables: Vec<String> = (0..10).map(|j| format!("x{j}")).collect();
+        let declare = |name: &String| format!("(declare-const {name} Real) (assert (<= 0 {name} 1))");
+        let text: String = variables.iter().map(declare).collect();
+        let settings = r#"{"family":"sos","degree":1,"components":1}"#.to_string();
+        let tensors = vec![("basis".to_string(), vec![16, 1, 11, 11], vec![0; 8 * 121])];
+        assert!(Compiled::from_bytes(&pack(text, settings, tensors).unwrap()).is_err());
+    }
 }

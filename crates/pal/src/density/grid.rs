@@ -151,6 +151,11 @@ impl Grid {
         }
     }
 
+    /// Whether local coordinates that were located lie in their bin: a constraint may have parts without volume outside of the box.
+    pub(crate) fn covers(t: &[f64]) -> bool {
+        t.iter().all(|t| (-1e-9..=1.0 + 1e-9).contains(t))
+    }
+
     /// The point at local coordinates of a bin, rounded.
     pub(crate) fn place(&self, bin: &[u32], t: &[f64], point: &mut [f64]) {
         for (((axis, b), t), y) in self.axes.iter().zip(bin).zip(t).zip(point) {

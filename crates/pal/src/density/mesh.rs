@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::grid::Grid;
 use crate::moments::{Converter, Frame};
-use crate::number::Rational;
+use crate::number::{self, Integer, Rational};
 use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
 
 /// How a piecewise polynomial grows: the total degree on a bin, and the largest degree in a single variable.
@@ -73,6 +73,12 @@ impl Mesh {
     pub(crate) fn dimension(&self) -> usize {
         self.grid.dimension()
     }
+
+    /// Whether a number is the volume of all elements, as a part of the box: tells tensors of another constraint.
+    pub(crate) fn is_volume(&self, number: f64) -> bool {
+        let volume: f64 = self.elements.iter().map(|element| element.volume).sum();
+        (number - volume).abs() <= 1e-6 * volume
+    }
 }
 
 /// Why a region cannot be cut.
@@ -109,7 +115,7 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
             (0..n).map(|j| corners.iter().map(|c| c[j]).reduce(pick).unwrap_or(0.0)).collect()
         };
         let (low, high) = (fold(f64::min), fold(f64::max));
-        let volume = share * low.iter().zip(&high).map(|(a, b)| b - a).product::<f64>();
+        let volume = share * cuboid_volume(polytope, &ends);
         return Ok(vec![Element { bin: bin.to_vec(), shape: Shape::Cuboid(low, high), volume }]);
     }
     let lattice = Lattice::new(polytope);
@@ -126,6 +132,19 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
         volume: share * size / n_factorial,
     });
     Ok(parts.filter(|element| element.volume > 0.0).collect())
+}
+
+/// The volume of a box as a part of its bin, from its exact walls: differences of rounded coordinates have few digits if it is thin.
+fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
+    let mut sides = vec![Rational::ZERO; bin.len()];
+    for (normal, offset) in polytope.half_spaces() {
+        for (side, a) in sides.iter_mut().zip(&normal).filter(|(_, a)| !a.is_zero()) {
+            // Upper ends are added, lower ends come with the other sign.
+            let size = if *a < Integer::ZERO { -a } else { a.clone() };
+            *side += Rational::from(offset.clone()) / Rational::from(size);
+        }
+    }
+    sides.iter().zip(bin).map(|(side, (low, high))| number::to_f64(&(side / (high - low)))).product()
 }
 
 /// Whether every facet is orthogonal to an axis.

@@ -10,6 +10,7 @@ pub(crate) mod gauss;
 pub(crate) mod grid;
 pub(crate) mod mesh;
 pub(crate) mod pieces;
+mod recipe;
 pub(crate) mod rules;
 mod sos;
 mod spline;
@@ -26,6 +27,7 @@ pub use file::{FileError, Model};
 pub use grid::{Axis, Grid};
 pub use mesh::{Degree, Mesh, MeshError};
 pub use pieces::{Differentiable, Pieces};
+pub use recipe::{Recipe, SosRecipe, SplineAxis, SplineRecipe};
 pub use sos::{Basis, Conditioning, SosSettings, Subset, SumOfSquares};
 pub use spline::{Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings};
 

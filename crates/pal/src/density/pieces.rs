@@ -24,6 +24,10 @@ pub trait Pieces: Send + Sync {
         self.value(component, bin, t).ln()
     }
 
+    /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between the two. A point on an
+    /// edge is counted to the bin above it, which may be empty.
+    fn enter(&self, _bin: &mut [u32], _t: &mut [f64]) {}
+
     /// The exponents of [`Pieces::chebyshev`].
     fn chebyshev_exponents(&self) -> &Exponents;
 

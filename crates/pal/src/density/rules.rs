@@ -12,6 +12,8 @@ use crate::moments::gasp;
 
 /// Simplices take the rule with positive weights up to this many nodes.
 const MAX_POSITIVE: usize = 10_000;
+/// The same where digits have been lost already and a slow rule is better than none.
+const MAX_CAREFUL: usize = 50_000;
 /// No rule may have more nodes.
 const MAX_NODES: usize = 2_000_000;
 
@@ -33,7 +35,11 @@ impl Rule {
 
     /// For simplices: total degree.
     pub fn simplex(dimension: usize, degree: usize) -> Rule {
-        if positive_nodes(dimension, degree) > MAX_POSITIVE
+        Rule::simplex_within(dimension, degree, MAX_POSITIVE)
+    }
+
+    fn simplex_within(dimension: usize, degree: usize, positive: usize) -> Rule {
+        if positive_nodes(dimension, degree) > positive
             && let Some(rule) = Rule::alternating(dimension, degree)
         {
             return rule;
@@ -108,6 +114,12 @@ pub(crate) struct Rules {
 impl Rules {
     pub fn new(dimension: usize, degree: Degree) -> Rules {
         Rules { cuboid: Rule::cuboid(dimension, degree.axis), simplex: Rule::simplex(dimension, degree.total) }
+    }
+
+    /// The same with positive weights even where that takes long.
+    pub fn careful(dimension: usize, degree: Degree) -> Rules {
+        let simplex = Rule::simplex_within(dimension, degree.total, MAX_CAREFUL);
+        Rules { cuboid: Rule::cuboid(dimension, degree.axis), simplex }
     }
 
     /// Whether the rules have a bearable number of nodes.

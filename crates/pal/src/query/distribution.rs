@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::density::weights::log_sum_exp;
-use crate::density::{Domain, Pieces};
+use crate::density::{Domain, Grid, Pieces};
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[derive(Clone)]
@@ -15,6 +15,8 @@ pub struct Distribution {
     pub(super) pieces: Arc<dyn Pieces>,
     /// `sum_c weights_c q_c` integrates to 1 over the domain, relative to the volume of the box.
     pub(super) weights: Vec<f64>,
+    /// Their logarithms, which do not underflow.
+    log_weights: Vec<f64>,
 }
 
 impl fmt::Debug for Distribution {
@@ -28,8 +30,18 @@ impl fmt::Debug for Distribution {
 const BLOCK: usize = 2048;
 
 impl Distribution {
-    pub(crate) fn new(domain: Arc<Domain>, pieces: Arc<dyn Pieces>, weights: Vec<f64>) -> Distribution {
-        Distribution { domain, pieces, weights }
+    pub(crate) fn new(domain: Arc<Domain>, pieces: Arc<dyn Pieces>, log_weights: Vec<f64>) -> Distribution {
+        let weights = log_weights.iter().map(|w| w.exp()).collect();
+        Distribution { domain, pieces, weights, log_weights }
+    }
+
+    /// The same components on another domain, which they give some mass. `None` if that is 0, or too small to divide by.
+    pub(super) fn moved(&self, domain: Arc<Domain>, pieces: Arc<dyn Pieces>) -> Option<Distribution> {
+        let mut moved = Distribution { domain, pieces, ..self.clone() };
+        let mass = moved.mass(&moved.domain);
+        moved.weights.iter_mut().for_each(|w| *w /= mass);
+        moved.log_weights.iter_mut().for_each(|w| *w -= mass.ln());
+        (mass >= f64::MIN_POSITIVE && moved.weights.iter().all(|w| w.is_finite())).then_some(moved)
     }
 
     /// The constraint and its pieces.
@@ -68,15 +80,18 @@ impl Distribution {
     fn log_density_with(&self, point: &[f64], work: &mut Work) -> f64 {
         let grid = self.domain.grid();
         grid.locate(point, &mut work.bin, &mut work.t);
+        if !Grid::covers(&work.t) {
+            return f64::NEG_INFINITY;
+        }
         self.pieces.values(&work.bin, &work.t, &mut work.values);
         let sum: f64 = self.weights.iter().zip(&work.values).map(|(w, q)| w * q).sum();
         if sum.is_normal() && sum < f64::INFINITY {
             return sum.ln() - work.log_volume(grid);
         }
         // Products of small numbers may have vanished; sums of their logarithms do not.
-        let logs = self.weights.iter().enumerate().map(|(c, w)| match *w {
-            0.0 => f64::NEG_INFINITY,
-            w => w.ln() + self.pieces.log_value(c, &work.bin, &work.t),
+        let logs = self.log_weights.iter().enumerate().map(|(c, w)| match *w {
+            f64::NEG_INFINITY => f64::NEG_INFINITY,
+            w => w + self.pieces.log_value(c, &work.bin, &work.t),
         });
         log_sum_exp(logs) - work.log_volume(grid)
     }
@@ -95,7 +110,7 @@ impl Work {
         Work { bin: vec![0; dimension], t: vec![0.0; dimension], values: vec![0.0; components], log_volume: None }
     }
 
-    fn log_volume(&mut self, grid: &crate::density::Grid) -> f64 {
+    fn log_volume(&mut self, grid: &Grid) -> f64 {
         *self.log_volume.get_or_insert_with(|| grid.log_volume())
     }
 }

@@ -89,12 +89,7 @@ impl Distribution {
 
     /// The density restricted to a part of its domain.
     fn on(self: &Distribution, domain: Arc<Domain>) -> Result<Distribution, QueryError> {
-        let mass = self.mass(&domain);
-        if !(mass > 0.0) {
-            return Err(QueryError::Impossible);
-        }
-        let weights = self.weights.iter().map(|w| w / mass).collect();
-        Ok(Distribution::new(domain, self.pieces.clone(), weights))
+        self.moved(domain, self.pieces.clone()).ok_or(QueryError::Impossible)
     }
 
     /// The integral over a part of the domain, by cubature: every term is positive.

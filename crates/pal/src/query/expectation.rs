@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::distribution::Distribution;
 use super::error::QueryError;
-use crate::density::{Compiled, Domain, Form};
+use crate::density::rules::Rules;
+use crate::density::{Compiled, DensityError, Domain, Form};
 use crate::formula::Var;
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
@@ -146,6 +147,11 @@ impl Distribution {
     pub fn expectation(&self, polynomial: &Polynomial) -> Result<f64, QueryError> {
         let terms = in_box(&self.domain, polynomial)?;
         let powers: Vec<Vec<u16>> = terms.iter().map(|(alpha, _)| alpha.clone()).collect();
+        let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
+        if !Rules::feasible(self.dimension(), self.pieces.degree().times(extra)) {
+            let message = format!("a polynomial of degree {extra} needs too many cubature nodes");
+            return Err(DensityError::Settings(message).into());
+        }
         Ok(terms.iter().zip(self.box_moments(&powers)).map(|((_, c), moment)| c * moment).sum())
     }
 

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use super::distribution::Distribution;
 use super::error::QueryError;
+use super::slice::extent;
 use crate::density::chebyshev;
-use crate::density::{Degree, Domain, Grid, Pieces};
-use crate::formula::{Constraint, Linear, Substitution, Var};
+use crate::density::mesh::Element;
+use crate::density::{Degree, DensityError, Domain, Grid, Pieces};
+use crate::formula::{Constraint, Linear, Substitution, Var, real};
 use crate::moments::Exponents;
 use crate::number;
 use crate::region::{MAX_DIMENSION, Region};
@@ -49,15 +51,25 @@ impl Distribution {
             return Err(QueryError::Variables("all variables are given; leave at least one free".to_string()));
         }
         let kept: Vec<usize> = (0..n).filter(|axis| fixed[*axis].is_none()).collect();
-        let sliced = Constraint {
+        let mut sliced = Constraint {
             formula: constraint.formula.substitute(&substitution),
             reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
             booleans: Vec::new(),
         };
         let axes = self.domain.grid().axes();
         let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
-        let region = Region::new(&sliced).map_err(crate::density::DensityError::from)?;
-        let domain = Arc::new(Domain::new(&region, &grid)?);
+        let cut =
+            |constraint: &Constraint| -> Result<Domain, DensityError> { Domain::new(&Region::new(constraint)?, &grid) };
+        let mut domain = cut(&sliced)?;
+        // Parts without volume may stick out of the box and have volume in the slice: there is no density on them.
+        if domain.mesh.elements.iter().any(|element| sticks_out(element, kept.len())) {
+            for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
+                let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
+                sliced.formula = sliced.formula & real(var.name()).between(low, high);
+            }
+            domain = cut(&sliced)?;
+        }
+        let domain = Arc::new(domain);
         let (mut bin, mut t) = ([0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
         for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
             let b = axes[axis].bin_of(value);
@@ -69,14 +81,10 @@ impl Distribution {
     /// The density on a cut, normalised.
     pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
         let pieces = Arc::new(Slice::new(self.pieces.clone(), cut, self.dimension())?);
-        let joint = Distribution::new(cut.domain.clone(), pieces, self.weights.clone());
-        let mass = joint.mass(&joint.domain);
-        if !(mass > 0.0) {
+        self.moved(cut.domain.clone(), pieces).ok_or_else(|| {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            return Err(QueryError::NoDensity(text.join(", ")));
-        }
-        let weights = self.weights.iter().map(|w| w / mass).collect();
-        Ok(Distribution { weights, ..joint })
+            QueryError::NoDensity(text.join(", "))
+        })
     }
 
     /// The position of a variable.
@@ -87,6 +95,11 @@ impl Distribution {
             QueryError::Variables(format!("there is no variable `{name}`; there is {}", names.join(", ")))
         })
     }
+}
+
+fn sticks_out(element: &Element, dimension: usize) -> bool {
+    let ends = (0..dimension).map(|axis| extent(&element.shape, dimension, axis));
+    ends.into_iter().any(|(low, high)| !Grid::covers(&[low, high]))
 }
 
 /// A constraint with some variables fixed.
@@ -124,16 +137,13 @@ impl Slice {
         Ok(Slice { whole, kept: kept.clone(), bin: *bin, t: *t, dimension, exponents, positions })
     }
 
-    fn full_bin(&self, bin: &[u32]) -> [u32; MAX_DIMENSION] {
-        let mut full = self.bin;
-        self.kept.iter().zip(bin).for_each(|(axis, b)| full[*axis] = *b);
-        full
-    }
-
-    fn full_t(&self, t: &[f64]) -> [f64; MAX_DIMENSION] {
-        let mut full = self.t;
-        self.kept.iter().zip(t).for_each(|(axis, t)| full[*axis] = *t);
-        full
+    /// Bin and local coordinates in the whole, in a bin that holds something if there is one.
+    fn full(&self, bin: &[u32], t: &[f64]) -> ([u32; MAX_DIMENSION], [f64; MAX_DIMENSION]) {
+        let (mut full_bin, mut full_t) = (self.bin, self.t);
+        self.kept.iter().zip(bin).for_each(|(axis, b)| full_bin[*axis] = *b);
+        self.kept.iter().zip(t).for_each(|(axis, t)| full_t[*axis] = *t);
+        self.whole.enter(&mut full_bin[..self.dimension], &mut full_t[..self.dimension]);
+        (full_bin, full_t)
     }
 }
 
@@ -148,15 +158,24 @@ impl Pieces for Slice {
     }
 
     fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
-        self.whole.values(&self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension], out);
+        let (bin, t) = self.full(bin, t);
+        self.whole.values(&bin[..self.dimension], &t[..self.dimension], out);
     }
 
     fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        self.whole.value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
+        let (bin, t) = self.full(bin, t);
+        self.whole.value(component, &bin[..self.dimension], &t[..self.dimension])
     }
 
     fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        self.whole.log_value(component, &self.full_bin(bin)[..self.dimension], &self.full_t(t)[..self.dimension])
+        let (bin, t) = self.full(bin, t);
+        self.whole.log_value(component, &bin[..self.dimension], &t[..self.dimension])
+    }
+
+    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+        let (full_bin, full_t) = self.full(bin, t);
+        self.kept.iter().zip(bin).for_each(|(axis, b)| *b = full_bin[*axis]);
+        self.kept.iter().zip(t).for_each(|(axis, t)| *t = full_t[*axis]);
     }
 
     fn chebyshev_exponents(&self) -> &Exponents {
@@ -164,14 +183,16 @@ impl Pieces for Slice {
     }
 
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
-        let whole = self.whole.chebyshev(&self.full_bin(bin)[..self.dimension], weights);
+        // Inside the bin along what is kept.
+        let (bin, t) = self.full(bin, &[0.5; MAX_DIMENSION]);
+        let whole = self.whole.chebyshev(&bin[..self.dimension], weights);
         let top = self.whole.chebyshev_exponents().degree() + 1;
         let fixed: Vec<usize> = (0..self.dimension).filter(|axis| !self.kept.contains(axis)).collect();
         let tables: Vec<Vec<f64>> = fixed
             .iter()
             .map(|axis| {
                 let mut table = vec![0.0; top];
-                chebyshev::values(2.0 * self.t[*axis] - 1.0, &mut table);
+                chebyshev::values(2.0 * t[*axis] - 1.0, &mut table);
                 table
             })
             .collect();

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // every test binary uses a part of it
 
 pub mod algebra;
+pub mod densities;
 
 use std::collections::BTreeMap;
 

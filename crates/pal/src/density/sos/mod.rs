@@ -27,6 +27,7 @@ use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::mesh::{Degree, Mesh};
 use super::pieces::Differentiable;
+use super::recipe::{Recipe, SosRecipe};
 use super::rules::Rules;
 use super::weights::{log_softmax, log_sum_exp, power_of_two};
 use crate::moments::Exponents;
@@ -34,7 +35,7 @@ use crate::number::Rational;
 use crate::random::Stream;
 use crate::region::Region;
 use form::GramForm;
-use local::{Bins, Measure};
+use local::{Bins, Measure, Tables};
 use pieces::{Layout, SquaredPieces};
 
 /// Which polynomials the coefficients refer to.
@@ -96,6 +97,8 @@ const STRAIGHT: f64 = 1e3;
 const ORTHONORMAL: f64 = 1e-10;
 /// Bins per axis are not halved beyond this.
 const MAX_BINS: usize = 16;
+/// The largest number of bins in all, empty ones included.
+const MAX_ALL_BINS: usize = 1 << 22;
 /// The largest number of coefficients of a basis on all bins.
 const MAX_COEFFICIENTS: usize = 12_000_000;
 /// The largest number of members of a basis.
@@ -123,6 +126,24 @@ impl Tensors {
     fn gradient_len(&self) -> usize {
         self.size() + self.bins.len() * self.exponents.len()
     }
+
+    /// See [`Pieces::enter`](super::Pieces::enter).
+    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+        if self.bins.slot(bin).is_some() {
+            return;
+        }
+        let edges: Vec<usize> = (0..t.len()).filter(|j| t[*j] == 0.0 && bin[*j] > 0).collect();
+        for choice in 1..1usize << edges.len() {
+            let chosen = || edges.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1).map(|(_, axis)| *axis);
+            let mut lower = bin.to_vec();
+            chosen().for_each(|axis| lower[axis] -= 1);
+            if self.bins.slot(&lower).is_some() {
+                bin.copy_from_slice(&lower);
+                chosen().for_each(|axis| t[axis] = 1.0);
+                return;
+            }
+        }
+    }
 }
 
 /// A compiled family of sums of squares.
@@ -147,7 +168,7 @@ impl SumOfSquares {
             let measure = Measure { mesh: &domain.mesh, bins: &bins, rules: &rules, powers: &[] };
             let finer = 2 * count;
             let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
-            let retry = settings.basis == Basis::Orthonormal && finer <= MAX_BINS && room;
+            let retry = settings.basis == Basis::Orthonormal && bins_allowed(finer, region.dimension()) && room;
             let pairs = match settings.basis {
                 Basis::Orthonormal => measure.pairs(&exponents, &double),
                 _ => Vec::new(),
@@ -210,7 +231,7 @@ impl SumOfSquares {
             DensityError::Settings(message)
         };
         let [count, slots, columns, rows] = shape else { return Err(wrong()) };
-        if [*columns, *rows] != [size, exponents.len()] || *count == 0 || *count > MAX_BINS {
+        if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(*count, region.dimension()) {
             return Err(wrong());
         }
         let domain = SumOfSquares::domain_with(region, &ends, *count)?;
@@ -223,8 +244,14 @@ impl SumOfSquares {
             return Err(wrong());
         }
         let functions = basis.chunks(rows * columns).map(|part| DMatrix::from_column_slice(*rows, *columns, part));
+        let functions: Vec<DMatrix<f64>> = functions.collect();
         let gram = gram.map(|gram| DMatrix::from_row_slice(size, size, &gram));
-        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions.collect(), gram))
+        // The first member is constant: its square over its integral is one over the volume.
+        let square = gram.as_ref().map_or(1.0, |gram| gram[(0, 0)]);
+        if functions.iter().any(|f| !domain.mesh.is_volume(square / f[(0, 0)].powi(2))) {
+            return Err(wrong());
+        }
+        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions, gram))
     }
 
     fn prepare(region: &Region, settings: &SosSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
@@ -307,8 +334,11 @@ impl SumOfSquares {
         self.tensors.size() + 1
     }
 
-    fn logits(&self, params: &[f64]) -> Vec<f64> {
-        params.chunks(self.params_per_component()).map(|part| part[0]).collect()
+    /// The logarithms of the weights w, up to a common factor: of components without mass there is no need to know more.
+    fn mixture_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
+        let logits = params.chunks(self.params_per_component()).zip(log_integrals);
+        let kept = logits.map(|(part, i)| if *i == f64::NEG_INFINITY { *i } else { part[0] });
+        log_softmax(&kept.collect::<Vec<f64>>())
     }
 
     /// The coefficients that parameters stand for, and their slopes.
@@ -317,7 +347,8 @@ impl SumOfSquares {
             // Rows have unit length, so the paper's division by sqrt(G_ii) is done already.
             Basis::Monomial => {
                 let root = (z.abs() + 0.1).sqrt();
-                (z.signum() * (root - 0.1f64.sqrt()), 0.5 / root)
+                // The difference of the two roots, without cancellation.
+                (z / (root + 0.1f64.sqrt()), 0.5 / root)
             }
             _ => (z, 1.0),
         }
@@ -332,6 +363,12 @@ impl SumOfSquares {
 fn degree(settings: &SosSettings) -> Degree {
     let twice = 2 * usize::from(settings.degree);
     Degree { total: twice, axis: twice }
+}
+
+/// Whether a box may be cut into so many bins along every axis.
+fn bins_allowed(count: usize, dimension: usize) -> bool {
+    let all = count.checked_pow(dimension as u32);
+    (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
 }
 
 fn too_high(settings: &SosSettings) -> DensityError {
@@ -417,12 +454,14 @@ impl Family for SumOfSquares {
     }
 
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let weights = log_softmax(&self.logits(params));
+        let weights = self.mixture_weights(params, log_integrals);
         let total = log_sum_exp(weights.iter().zip(log_integrals).map(|(w, i)| w + i));
         if total == f64::NEG_INFINITY {
             return vec![total; weights.len()];
         }
-        weights.iter().map(|w| w - total).collect()
+        // A square that vanishes takes no part, however large its logit: infinity times 0 would be no number.
+        let kept = weights.iter().zip(log_integrals);
+        kept.map(|(w, i)| if *i == f64::NEG_INFINITY { *i } else { w - total }).collect()
     }
 
     fn pull_back_weights(
@@ -433,8 +472,8 @@ impl Family for SumOfSquares {
         gradient: &mut [f64],
         integrals: &mut [f64],
     ) {
-        let logits = self.logits(params);
-        let terms = logits.iter().zip(log_integrals).map(|(w, i)| w + i);
+        let mixture = self.mixture_weights(params, log_integrals);
+        let terms = mixture.iter().zip(log_integrals).map(|(w, i)| w + i);
         let total = log_sum_exp(terms.clone());
         if total == f64::NEG_INFINITY {
             return;
@@ -469,8 +508,38 @@ impl Family for SumOfSquares {
         let rules = Rules::new(mesh.dimension(), wanted);
         let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh, bins, rules: &rules, powers };
-        let gram = measure.gram(functions, exponents, double);
+        // Large coefficients would lose all digits of a small integral, and nothing would tell.
+        let gram = measure.careful_gram(functions, exponents, &measure.pairs(exponents, double));
         Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
+    }
+
+    fn recipe(&self) -> Recipe {
+        Recipe::Sos(SosRecipe {
+            components: self.settings.components,
+            size: self.tensors.size(),
+            // It is symmetric: rows are columns.
+            gram: self.form.gram.as_ref().map(|gram| gram.as_slice().to_vec()),
+            damped: self.settings.basis == Basis::Monomial,
+            log_volume: self.domain.grid().log_volume(),
+        })
+    }
+
+    fn num_features(&self) -> usize {
+        self.tensors.size()
+    }
+
+    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
+        self.tensors.enter(&mut bin, &mut t);
+        let Some(slot) = self.tensors.bins.slot(&bin) else { return };
+        let mut tables = Tables::new(&self.tensors.exponents);
+        tables.fill(&t);
+        let products = DVector::from_iterator(
+            self.tensors.exponents.len(),
+            self.tensors.exponents.iter().map(|exponents| tables.product(exponents)),
+        );
+        out.copy_from_slice(self.tensors.functions[slot].tr_mul(&products).as_slice());
     }
 
     fn settings(&self) -> Settings {

@@ -109,9 +109,19 @@ impl SquaredPieces {
         visit(tables)
     }
 
-    /// The polynomial of a component; 0 in a bin that holds no part of the constraint.
-    fn root(&self, component: usize, bin: &[u32], tables: &[f64]) -> f64 {
-        let Some(slot) = self.tensors.bins.slot(bin) else { return 0.0 };
+    /// The slot of a bin, which must hold the point, with the Chebyshev polynomials there. `None` away from the constraint.
+    fn at<R>(&self, bin: &[u32], t: &[f64], visit: impl FnOnce(usize, &[f64]) -> R) -> Option<R> {
+        if let Some(slot) = self.tensors.bins.slot(bin) {
+            return Some(self.with_tables(t, |tables| visit(slot, tables)));
+        }
+        let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
+        self.enter(&mut bin, &mut t);
+        let slot = self.tensors.bins.slot(&bin)?;
+        Some(self.with_tables(&t, |tables| visit(slot, tables)))
+    }
+
+    /// The polynomial of a component.
+    fn root(&self, component: usize, slot: usize, tables: &[f64]) -> f64 {
         let length = self.tensors.exponents.len();
         self.tensors.layout.value(&self.arranged(slot)[component * length..(component + 1) * length], tables)
     }
@@ -128,19 +138,25 @@ impl Pieces for SquaredPieces {
     }
 
     fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
-        self.with_tables(t, |tables| {
-            for (c, out) in out.iter_mut().enumerate() {
-                *out = self.root(c, bin, tables).powi(2);
-            }
+        let all = self.at(bin, t, |slot, tables| {
+            out.iter_mut().enumerate().for_each(|(c, out)| *out = self.root(c, slot, tables).powi(2));
         });
+        if all.is_none() {
+            out.fill(0.0);
+        }
     }
 
     fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        self.with_tables(t, |tables| self.root(component, bin, tables).powi(2))
+        self.at(bin, t, |slot, tables| self.root(component, slot, tables).powi(2)).unwrap_or(0.0)
     }
 
     fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
-        self.with_tables(t, |tables| 2.0 * self.root(component, bin, tables).abs().ln())
+        let log = self.at(bin, t, |slot, tables| 2.0 * self.root(component, slot, tables).abs().ln());
+        log.unwrap_or(f64::NEG_INFINITY)
+    }
+
+    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+        self.tensors.enter(bin, t);
     }
 
     fn chebyshev_exponents(&self) -> &Exponents {
@@ -177,14 +193,16 @@ impl Pieces for SquaredPieces {
 impl Differentiable for SquaredPieces {
     /// The gradient is collected per bin in Chebyshev products and brought back to the basis at the end.
     fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
-        let Some(slot) = self.tensors.bins.slot(bin) else { return };
+        let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
+        self.enter(&mut bin, &mut t);
+        let Some(slot) = self.tensors.bins.slot(&bin) else { return };
         let tensors = &self.tensors;
         let mut tables = Tables::new(&tensors.exponents);
-        tables.fill(t);
+        tables.fill(&t);
         let (size, length) = (tensors.size(), tensors.exponents.len());
         let per = tensors.gradient_len();
         for (c, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            let root = self.with_tables(t, |tables| self.root(c, bin, tables));
+            let root = self.with_tables(&t, |tables| self.root(c, slot, tables));
             let slope = 2.0 * weight * root;
             let target = &mut gradient[c * per + size + slot * length..][..length];
             target.iter_mut().zip(tensors.exponents.iter()).for_each(|(g, a)| *g += slope * tables.product(a));

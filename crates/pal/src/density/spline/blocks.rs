@@ -8,7 +8,8 @@
 //! B_i = C(6, i) (1 + u)^i (1 - u)^(6 - i) / 64
 //! ```
 //!
-//! has coefficients whose magnitudes add up to at most 2.8, few digits cancel.
+//! has coefficients whose magnitudes add up to at most 2.8, few digits of the largest products cancel. Products that are small on a simplex, such as
+//! those of a far corner, keep no digits: integrals that are made of them are recognised by their size and done again by cubature.
 
 use nalgebra::DMatrix;
 
@@ -42,7 +43,7 @@ impl<'m> Blocks<'m> {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
         let degree = Degree { total: 6 * n + extra, axis: 6 + extra };
         let too_large = || DensityError::Settings(format!("powers {powers:?} are too high for this family"));
-        let exponents = if n >= MANY {
+        let exponents = if Blocks::sweeps(n) {
             let set = Exponents::tensor(&powers.iter().map(|p| p + 6).collect::<Vec<_>>()).map_err(|_| too_large())?;
             let factors = set.iter().map(|alpha| number::to_f64(&moment_factor(alpha))).collect();
             Some((set, factors))
@@ -53,6 +54,11 @@ impl<'m> Blocks<'m> {
             return Err(too_large());
         }
         Ok(Blocks { mesh, rules: Rules::new(n, degree), powers, exponents })
+    }
+
+    /// Whether simplices of so many dimensions take the recurrence.
+    pub fn sweeps(dimension: usize) -> bool {
+        dimension >= MANY
     }
 
     /// The block of a bin, given its elements.

@@ -17,7 +17,7 @@ use super::blocks::Blocks;
 use super::hermite::{self, CUBIC, SQUARE};
 use crate::density::DensityError;
 use crate::density::family::{Expansion, Form};
-use crate::density::mesh::{Element, Mesh};
+use crate::density::mesh::{Element, Mesh, Shape};
 
 /// Entries of the form beyond which it is refused.
 pub(super) const MAX_ENTRIES: usize = 40_000_000;
@@ -33,6 +33,9 @@ pub(super) struct TensorForm {
     /// The last axis runs fastest.
     entries: Vec<f64>,
     components: usize,
+    /// Per bin, the last axis fastest, the volume of what was integrated by recurrence: there an entry is only as accurate as the largest of
+    /// its bin. Empty where nothing was.
+    swept: Vec<f64>,
 }
 
 impl TensorForm {
@@ -48,7 +51,8 @@ impl TensorForm {
         let by_bin: Vec<(&[u32], Vec<&Element>)> = by_bin.into_iter().collect();
         let made: Vec<Vec<f64>> = by_bin.par_iter().map(|(bin, elements)| blocks.block(bin, elements)).collect();
         let sizes: Vec<usize> = mesh.grid.axes().iter().map(|axis| SQUARE * axis.bins()).collect();
-        let mut form = TensorForm { entries: vec![0.0; sizes.iter().product()], sizes, components };
+        let swept = swept_volumes(mesh);
+        let mut form = TensorForm { entries: vec![0.0; sizes.iter().product()], sizes, components, swept };
         for ((bin, _), block) in by_bin.iter().zip(made) {
             form.add(bin, &block);
         }
@@ -56,8 +60,8 @@ impl TensorForm {
     }
 
     /// From a file.
-    pub fn from_entries(sizes: Vec<usize>, entries: Vec<f64>, components: usize) -> TensorForm {
-        TensorForm { sizes, entries, components }
+    pub fn from_entries(mesh: &Mesh, sizes: Vec<usize>, entries: Vec<f64>, components: usize) -> TensorForm {
+        TensorForm { sizes, entries, components, swept: swept_volumes(mesh) }
     }
 
     pub fn raw(&self) -> (&[usize], &[f64]) {
@@ -120,6 +124,18 @@ impl TensorForm {
     }
 }
 
+fn swept_volumes(mesh: &Mesh) -> Vec<f64> {
+    if !Blocks::sweeps(mesh.dimension()) {
+        return Vec::new();
+    }
+    let mut volumes = vec![0.0; mesh.grid.bins()];
+    for element in mesh.elements.iter().filter(|element| matches!(element.shape, Shape::Simplex(_))) {
+        let axes = mesh.grid.axes().iter().zip(&element.bin);
+        volumes[axes.fold(0, |at, (axis, bin)| at * axis.bins() + *bin as usize)] += element.volume;
+    }
+    volumes
+}
+
 fn contract_last(tensor: &[f64], vector: &[f64]) -> Vec<f64> {
     tensor.chunks(vector.len()).map(|row| dot(row, vector)).collect()
 }
@@ -153,7 +169,17 @@ impl Form for TensorForm {
         let length = coefficients.len() / self.components;
         let mut squares = self.squares(&coefficients[component * length..(component + 1) * length]);
         squares.iter_mut().for_each(|s| *s = s.abs());
-        self.block_integrals(&squares)[0]
+        let scale = self.block_integrals(&squares)[0];
+        if self.swept.is_empty() {
+            return scale;
+        }
+        let largest = |bin: &[f64]| bin.iter().fold(0.0f64, |a, b| a.max(*b));
+        let mut rest = self.swept.clone();
+        for axis in (0..self.sizes.len()).rev() {
+            let bins: Vec<f64> = self.axis(&squares, axis).chunks(SQUARE).map(largest).collect();
+            rest = contract_last(&rest, &bins);
+        }
+        scale.max(rest[0])
     }
 
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]) {

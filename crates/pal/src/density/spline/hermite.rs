@@ -30,11 +30,23 @@ pub(super) fn expand(values: &[f64], derivatives: &[f64], stretch: &[f64], out: 
 /// The transpose of [`expand`], times `factor`.
 pub(super) fn pull_back(gradient: &[f64], stretch: &[f64], factor: f64, values: &mut [f64], derivatives: &mut [f64]) {
     for (bin, (g, stretch)) in gradient.chunks_exact(CUBIC).zip(stretch).enumerate() {
-        values[bin] += (g[0] + g[1]) * factor;
-        values[bin + 1] += (g[2] + g[3]) * factor;
-        derivatives[bin] += g[1] * stretch / 3.0 * factor;
-        derivatives[bin + 1] -= g[2] * stretch / 3.0 * factor;
+        pull_back_bin(g, bin, *stretch, factor, values, derivatives);
     }
+}
+
+/// The same for one bin.
+pub(super) fn pull_back_bin(
+    g: &[f64],
+    bin: usize,
+    stretch: f64,
+    factor: f64,
+    values: &mut [f64],
+    derivatives: &mut [f64],
+) {
+    values[bin] += (g[0] + g[1]) * factor;
+    values[bin + 1] += (g[2] + g[3]) * factor;
+    derivatives[bin] += g[1] * stretch / 3.0 * factor;
+    derivatives[bin + 1] -= g[2] * stretch / 3.0 * factor;
 }
 
 /// The square of a cubic.

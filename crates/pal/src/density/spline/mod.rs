@@ -11,6 +11,7 @@
 mod blocks;
 mod form;
 mod hermite;
+mod nodes;
 mod pieces;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use super::error::DensityError;
 use super::family::{Expansion, Family, Form};
 use super::mesh::{Degree, Mesh};
 use super::pieces::Differentiable;
+use super::recipe::{Recipe, SplineRecipe};
 use super::weights::{log_softmax, power_of_two};
 use super::{Settings, rational_text};
 use crate::formula::Constraint;
@@ -97,7 +99,11 @@ impl SplineMixture {
             let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
             return Err(DensityError::Settings(message));
         }
-        let form = TensorForm::from_entries(sizes, entries, settings.mixtures);
+        // Bernstein polynomials add up to 1.
+        if !domain.mesh.is_volume(entries.iter().sum()) {
+            return Err(DensityError::Settings("the form in the file does not go with the constraint".to_string()));
+        }
+        let form = TensorForm::from_entries(&domain.mesh, sizes, entries, settings.mixtures);
         SplineMixture::assemble(settings, domain, form)
     }
 
@@ -321,6 +327,28 @@ impl Family for SplineMixture {
 
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError> {
         Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.mixtures)?))
+    }
+
+    fn recipe(&self) -> Recipe {
+        Recipe::Spline(SplineRecipe {
+            mixtures: self.settings.mixtures,
+            axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
+            form: nodes::form(&self.form),
+            log_volume: self.domain.grid().log_volume(),
+        })
+    }
+
+    fn num_features(&self) -> usize {
+        self.params_per_component() - 1
+    }
+
+    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+        let mut rest = out;
+        for ((stretch, bin), t) in self.stretch.iter().zip(bin).zip(t) {
+            let (axis, after) = rest.split_at_mut(2 * (stretch.len() + 1));
+            nodes::features(*bin as usize, *t, stretch, axis);
+            rest = after;
+        }
     }
 
     fn settings(&self) -> Settings {

@@ -26,7 +26,7 @@ use crate::density::mesh::{Degree, Element, Mesh, Shape};
 use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 
-/// Projections of vertices closer than this part of the axis count as one.
+/// Projections of vertices closer than this part of the bin count as one.
 const SAME: f64 = 1e-13;
 
 /// The axis of one variable in stretches on which all marginals are polynomials.
@@ -94,17 +94,18 @@ impl Slices {
     fn add_bin(&mut self, bin: usize, elements: &[usize], degree: Degree) {
         let n = self.mesh.dimension();
         let first_part = self.parts.len();
-        let mut projections = Vec::new();
+        let (mut projections, mut narrowest) = (Vec::new(), f64::INFINITY);
         for &element in elements {
             let shape = &self.mesh.elements[element].shape;
             let own = self::projections(shape, n, self.axis);
             let nodes = if matches!(shape, Shape::Cuboid(..)) { degree.axis + 1 } else { degree.total + n };
             let ends = own.windows(2).filter(|ends| ends[0] < ends[1]);
             self.parts.extend(ends.map(|ends| Part { element, low: ends[0], high: ends[1], nodes }));
+            narrowest = narrowest.min(own[own.len() - 1] - own[0]);
             projections.extend(own);
         }
-        let axis = &self.mesh.grid.axes()[self.axis];
-        let breaks = breaks(projections, SAME * axis.length() / axis.width(bin));
+        // No element may vanish between two breaks: its mass need not be small.
+        let breaks = breaks(projections, SAME.min(narrowest / 4.0));
         let middles: Vec<f64> = breaks.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
         let mut met = vec![Vec::new(); middles.len()];
         for (index, part) in self.parts.iter().enumerate().skip(first_part) {

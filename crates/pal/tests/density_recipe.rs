@@ -1,0 +1,124 @@
+//! The recipes for frameworks, followed step by step in plain loops, agree with the library's log-densities.
+
+use pal::density::{Basis, Compiled, Knots, Recipe, Settings, SosSettings, SplineSettings, Subset};
+use pal::formula::{Formula, reals};
+use pal::number::Rational;
+use pal::region::Region;
+
+fn tenths(count: u64) -> Rational {
+    Rational::from_parts(count.into(), 10u64.into())
+}
+
+fn softmax_logs(logits: &[f64]) -> Vec<f64> {
+    let total: f64 = logits.iter().map(|l| l.exp()).sum();
+    logits.iter().map(|l| l - total.ln()).collect()
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The log-density of one point under one parameter vector.
+fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
+    match recipe {
+        Recipe::Spline(recipe) => {
+            let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.mixtures).collect();
+            let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
+            let term = |(part, weight): (&&[f64], &f64)| {
+                let (mut at, mut value, mut form) = (0, 0.0, recipe.form.clone());
+                for axis in &recipe.axes {
+                    let (theta, f) = (&part[1 + at..1 + at + axis.params], &features[at..at + axis.params]);
+                    value += 2.0 * dot(theta, f).abs().ln();
+                    let column = |node: usize| -> f64 {
+                        (0..axis.params).map(|p| theta[p] * axis.values[p * axis.nodes + node]).sum()
+                    };
+                    let inner = form.len() / axis.nodes;
+                    let mut contracted = vec![0.0; inner];
+                    for (node, row) in form.chunks(inner).enumerate() {
+                        let square = column(node).powi(2);
+                        contracted.iter_mut().zip(row).for_each(|(c, r)| *c += square * r);
+                    }
+                    (at, form) = (at + axis.params, contracted);
+                }
+                (weight + value - form[0].ln() - recipe.log_volume).exp()
+            };
+            parts.iter().zip(&weights).map(term).sum::<f64>().ln()
+        }
+        Recipe::Sos(recipe) => {
+            let damp = |z: &f64| {
+                if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
+            };
+            let (mut above, mut below) = (0.0, 0.0);
+            for part in params.chunks(recipe.size + 1) {
+                let u: Vec<f64> = part[1..].iter().map(damp).collect();
+                let integral = match &recipe.gram {
+                    Some(gram) => gram.chunks(recipe.size).zip(&u).map(|(row, u_i)| u_i * dot(row, &u)).sum(),
+                    None => dot(&u, &u),
+                };
+                above += part[0].exp() * dot(&u, features).powi(2);
+                below += part[0].exp() * integral;
+            }
+            (above / below).ln() - recipe.log_volume
+        }
+    }
+}
+
+fn agree(phi: Formula, settings: Settings, points: &[f64]) {
+    let family = Compiled::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
+    let recipe = family.recipe();
+    let (features, inside) = family.features(points).unwrap();
+    let width = family.family().num_features();
+    for seed in 0..5 {
+        let params = family.random_params(1, seed);
+        let want = family.log_prob(&params, points).unwrap();
+        for ((features, inside), want) in features.chunks(width).zip(&inside).zip(want) {
+            assert_eq!(*inside, want > f64::NEG_INFINITY);
+            if *inside {
+                let got = follow(&recipe, &params, features);
+                assert!((got - want).abs() < 1e-11 * want.abs().max(1.0), "{settings:?}: {got} {want}");
+            } else {
+                assert!(features.iter().all(|f| *f == 0.0));
+            }
+        }
+    }
+}
+
+fn lattice(n: usize, count: usize) -> Vec<f64> {
+    (0..count * n).map(|k| (0.5 + k as f64 * (0.618033988749895 + 0.1 * (k % n) as f64)).fract()).collect()
+}
+
+#[test]
+fn splines_in_one_to_four_dimensions() {
+    let [x, y, z, w] = reals(["x", "y", "z", "w"]);
+    let spline = |knots, mixtures| Settings::Spline(SplineSettings { knots, mixtures });
+    agree(x.between(0, 1) & !(x.gt(tenths(4)) & x.lt(tenths(5))), spline(Knots::Uniform(6), 2), &lattice(1, 40));
+    let plane = x.between(0, 1) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
+    agree(plane.clone(), spline(Knots::Uniform(9), 3), &lattice(2, 60));
+    let at = |list: &[(i64, u64)]| list.iter().map(|(p, q)| Rational::from_parts((*p).into(), (*q).into())).collect();
+    let knots = Knots::At(vec![at(&[(0, 1), (1, 10), (1, 2), (1, 1)]), at(&[(-1, 1), (1, 3), (2, 1)])]);
+    agree(plane, spline(knots, 2), &lattice(2, 60));
+    let space = x.between(0, 1) & y.between(0, 1) & z.between(0, 1) & (&x + &y + &z).le(2);
+    agree(space.clone(), spline(Knots::Uniform(4), 2), &lattice(3, 40));
+    agree(space & w.between(0, 1) & (&x + &w).ge(tenths(5)), spline(Knots::Uniform(3), 2), &lattice(4, 40));
+}
+
+#[test]
+fn sums_of_squares_in_every_basis() {
+    let [x, y, z] = reals(["x", "y", "z"]);
+    let plane = x.between(0, 1) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
+    let space = plane.clone() & z.between(0, 1) & (&z + &y).ge(tenths(3));
+    for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
+        for subset in [None, Some(Subset { terms: 7, seed: 3 })] {
+            agree(
+                plane.clone(),
+                Settings::Sos(SosSettings { degree: 5, components: 3, basis, subset }),
+                &lattice(2, 60),
+            );
+            agree(
+                space.clone(),
+                Settings::Sos(SosSettings { degree: 3, components: 2, basis, subset }),
+                &lattice(3, 60),
+            );
+        }
+    }
+}

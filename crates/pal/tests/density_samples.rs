@@ -1,0 +1,277 @@
+//! Samples lie inside, fall into parts as often as these have mass, have the right moments, and depend on the seed alone.
+//!
+//! Seeds are fixed, so a test that passes once passes always. Thresholds are such that one seed in ten thousand fails by chance.
+//! The long run, with a million samples per case: `cargo test --release -p pal --test density_samples -- --ignored`.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::Dice;
+use common::densities::{Case, catalogue, in_doubles, sos, spline};
+use pal::density::Basis;
+use pal::formula::{Constraint, Formula, Linear, Substitution};
+use pal::number::from_f64;
+use pal::query::Distribution;
+
+fn names() -> [(&'static str, pal::density::Settings); 7] {
+    [
+        ("interval", spline(5, 2)),
+        ("star", spline(4, 2)),
+        ("notched", sos(4, 2, Basis::Orthonormal)),
+        ("boxes", sos(2, 1, Basis::Legendre)),
+        ("far", spline(3, 1)),
+        ("sliver", spline(2, 2)),
+        ("notched cube", sos(2, 2, Basis::Orthonormal)),
+    ]
+}
+
+/// The value that chi-square with so many degrees of freedom exceeds with probability 1e-4, by Wilson and Hilferty.
+fn threshold(freedom: usize) -> f64 {
+    let part = 2.0 / (9.0 * freedom as f64);
+    freedom as f64 * (1.0 - part + 3.719 * part.sqrt()).powi(3)
+}
+
+/// Compares counts with probabilities that add up to one.
+fn chi_square(counts: &[usize], probabilities: &[f64]) -> Result<(), String> {
+    let total: usize = counts.iter().sum();
+    let (mut sum, mut cells, mut rest) = (0.0, 0, (0.0, 0.0));
+    for (count, p) in counts.iter().zip(probabilities) {
+        let (count, expected) = (*count as f64, p * total as f64);
+        if expected < 10.0 {
+            rest = (rest.0 + count, rest.1 + expected);
+        } else {
+            sum += (count - expected).powi(2) / expected;
+            cells += 1;
+        }
+    }
+    if rest.1 > 5.0 {
+        sum += (rest.0 - rest.1).powi(2) / rest.1;
+        cells += 1;
+    } else if rest.0 > 30.0 {
+        return Err(format!("{} samples where {} were expected", rest.0, rest.1));
+    }
+    let fine = cells < 2 || sum < threshold(cells - 1);
+    if fine { Ok(()) } else { Err(format!("{sum} with {cells} cells: {counts:?} {probabilities:?}")) }
+}
+
+/// Parts by the sides of three random half-spaces.
+fn parts(case: &Case, seed: u64) -> Vec<Formula> {
+    let mut dice = Dice::new(seed);
+    let sides: Vec<Formula> = (0..3).map(|_| case.half_space(&mut dice).le(0)).collect();
+    let part = |bits: usize| {
+        Formula::all(sides.iter().enumerate().map(|(k, f)| if bits >> k & 1 == 1 { f.clone() } else { !f.clone() }))
+    };
+    (0..8).map(part).collect()
+}
+
+fn counts(constraint: &Constraint, parts: &[Formula], samples: &[f64]) -> Vec<usize> {
+    let count = |part: &Formula| {
+        let members = Constraint { formula: part.clone(), ..constraint.clone() }.membership().unwrap();
+        members.contains_batch(samples).iter().filter(|inside| **inside).count()
+    };
+    parts.iter().map(count).collect()
+}
+
+/// Membership by the library for all, by slow rational evaluation for some.
+fn all_inside(constraint: &Constraint, samples: &[f64]) -> bool {
+    let n = constraint.reals.len();
+    let some = samples.chunks(n).step_by(samples.len() / n / 500 + 1);
+    let exact = |point: &[f64]| point.iter().map(|x| from_f64(*x).unwrap()).collect::<Vec<_>>();
+    constraint.membership().unwrap().contains_batch(samples).iter().all(|inside| *inside)
+        && some.map(exact).all(|point| common::holds(constraint, &point, &[]))
+}
+
+fn follow_the_density(count: usize) {
+    for (k, (region, settings)) in names().into_iter().enumerate() {
+        let case = Case::new(region, settings);
+        let density = case.density(40 + k as u64);
+        let samples = density.sample(count, 7 + k as u64).unwrap();
+        assert_eq!(samples.len(), count * case.dimension());
+        assert!(all_inside(&case.constraint, &samples), "{case}");
+        let parts = parts(&case, 60 + k as u64);
+        let masses: Vec<f64> = parts.iter().map(|part| case.cubature(part, 0).mass(&density)).collect();
+        chi_square(&counts(&case.constraint, &parts, &samples), &masses).unwrap_or_else(|e| panic!("{case}: {e}"));
+        deciles(&case, &density, &samples);
+        moments(&case, &density, &samples);
+    }
+}
+
+/// Every tenth of a marginal gets a tenth of the samples.
+fn deciles(case: &Case, density: &Distribution, samples: &[f64]) {
+    let n = case.dimension();
+    for (axis, var) in case.constraint.reals.iter().enumerate() {
+        let marginal = density.marginal(var.name()).unwrap();
+        let ends: Vec<f64> = (1..10).map(|k| marginal.quantile(f64::from(k) / 10.0).unwrap()).collect();
+        let mut counts = vec![0; 10];
+        samples.iter().skip(axis).step_by(n).for_each(|x| counts[ends.partition_point(|end| end < x)] += 1);
+        chi_square(&counts, &[0.1; 10]).unwrap_or_else(|e| panic!("{case}: deciles of {var}: {e}"));
+    }
+}
+
+/// First and second moments within five standard errors.
+fn moments(case: &Case, density: &Distribution, samples: &[f64]) {
+    let n = case.dimension();
+    let count = (samples.len() / n) as f64;
+    let (mean, covariance) = (density.mean(), density.covariance());
+    for i in 0..n {
+        let sum: f64 = samples.chunks(n).map(|point| point[i] - mean[i]).sum();
+        let error = (covariance[i * n + i] / count).sqrt();
+        assert!((sum / count).abs() < 5.0 * error, "{case}: mean of {i}: {} {error}", sum / count);
+        for j in 0..=i {
+            let products: Vec<f64> = samples.chunks(n).map(|x| (x[i] - mean[i]) * (x[j] - mean[j])).collect();
+            let average = products.iter().sum::<f64>() / count;
+            let spread = products.iter().map(|x| (x - average).powi(2)).sum::<f64>() / count;
+            let off = average - covariance[i * n + j];
+            assert!(off.abs() < 5.0 * (spread / count).sqrt(), "{case}: covariance of {i}, {j}: {off}");
+        }
+    }
+}
+
+#[test]
+fn samples_follow_the_density() {
+    follow_the_density(200_000);
+}
+
+#[test]
+#[ignore = "a million samples per case"]
+fn a_million_samples_follow_the_density() {
+    follow_the_density(1_000_000);
+}
+
+#[test]
+fn samples_of_every_case_are_inside_and_in_their_parts() {
+    for (k, case) in catalogue().iter().enumerate() {
+        let density = case.density(80 + k as u64);
+        let samples = density.sample(3_000, 3).unwrap();
+        assert!(all_inside(&case.constraint, &samples), "{case}");
+        let parts = parts(case, 90 + k as u64);
+        let masses: Vec<f64> = parts.iter().map(|part| density.probability(part).unwrap()).collect();
+        chi_square(&counts(&case.constraint, &parts, &samples), &masses).unwrap_or_else(|e| panic!("{case}: {e}"));
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sos(2, 2, Basis::Orthonormal))] {
+        let draw = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| case.density(1).sample(20_000, 42).unwrap())
+        };
+        let alone = draw(1);
+        assert!(alone == draw(2) && alone == draw(5), "{case}");
+        let sampler = case.density(1).sampler().unwrap();
+        assert_eq!(
+            [sampler.sample_from(0, 700, 42), sampler.sample_from(700, 300, 42)].concat(),
+            alone[..1000 * case.dimension()]
+        );
+        assert_ne!(sampler.sample(100, 43), sampler.sample(100, 42));
+    }
+}
+
+/// Rows of a batch are disjoint stretches of one sequence.
+#[test]
+fn batches_are_densities_one_by_one() {
+    let case = Case::new("triangle", spline(3, 2));
+    let family = case.compile();
+    let params = family.random_params(3, 2);
+    let together = family.sample(&params, 50, 9).unwrap();
+    for (row, density) in family.distributions(&params).unwrap().iter().enumerate() {
+        let alone = density.sampler().unwrap().sample_from(row as u64 * 50, 50, 9);
+        assert_eq!(together[row * 100..][..100], alone);
+    }
+}
+
+/// The digits of a number, mirrored at the point.
+fn mirrored(mut k: usize, base: usize) -> f64 {
+    let (mut value, mut place) = (0.0, 1.0 / base as f64);
+    while k > 0 {
+        value += (k % base) as f64 * place;
+        (k, place) = (k / base, place / base as f64);
+    }
+    value
+}
+
+/// Evenly spread uniform numbers give evenly spread samples: means are several times better than by chance.
+#[test]
+fn evenly_spread_numbers_give_better_means() {
+    let count = 8192;
+    for case in [Case::new("star", spline(4, 2)), Case::new("interval", spline(4, 1)), Case::new("far", spline(2, 1))] {
+        let (n, density) = (case.dimension(), case.density(5));
+        let (sampler, mean, covariance) = (density.sampler().unwrap(), density.mean(), density.covariance());
+        assert_eq!(sampler.uniforms(), n + 1);
+        let halton: Vec<f64> =
+            (1..=count).flat_map(|k| [2, 3, 5][..n + 1].iter().map(move |b| mirrored(k, *b))).collect();
+        let samples = sampler.transform(&halton).unwrap();
+        assert!(all_inside(&case.constraint, &samples), "{case}");
+        for i in 0..n {
+            let average = samples.chunks(n).map(|point| point[i] - mean[i]).sum::<f64>() / count as f64;
+            let by_chance = (covariance[i * n + i] / count as f64).sqrt();
+            assert!(average.abs() < by_chance / 4.0, "{case}: {average} {by_chance}");
+        }
+    }
+}
+
+#[test]
+fn corners_of_the_unit_cube_stay_inside() {
+    for case in catalogue() {
+        let sampler = case.density(2).sampler().unwrap();
+        let n = sampler.uniforms();
+        let ends = [0.0, f64::MIN_POSITIVE, 1.0 - f64::EPSILON, 1.0];
+        let corner = |k: usize| (0..n).map(move |j| ends[k / 4usize.pow(j as u32) % 4]);
+        let uniforms: Vec<f64> = (0..4usize.pow(n as u32).min(1024)).flat_map(corner).collect();
+        assert!(all_inside(&case.constraint, &sampler.transform(&uniforms).unwrap()), "{case}");
+        assert!(sampler.transform(&vec![1.5; n]).is_err() && sampler.transform(&vec![f64::NAN; n]).is_err());
+        assert!(sampler.transform(&vec![0.5; n + 1]).is_err(), "{case}");
+    }
+}
+
+#[test]
+fn conditioned_samples() {
+    for case in [Case::new("star", spline(3, 2)), Case::new("notched cube", sos(2, 1, Basis::Orthonormal))] {
+        let whole = case.density(6);
+        let condition = parts(&case, 5).into_iter().max_by(|a, b| {
+            let p = |f: &Formula| whole.probability(f).unwrap();
+            p(a).total_cmp(&p(b))
+        });
+        let condition = condition.unwrap();
+        let density = whole.condition(&condition).unwrap();
+        let samples = density.sample(20_000, 8).unwrap();
+        let formula = case.constraint.formula.clone() & condition.clone();
+        assert!(all_inside(&Constraint { formula, ..case.constraint.clone() }, &samples), "{case}");
+        let parts = parts(&case, 15);
+        let total = case.cubature(&condition, 0).mass(&whole);
+        let mass = |part: &Formula| case.cubature(&(part.clone() & condition.clone()), 0).mass(&whole) / total;
+        let masses: Vec<f64> = parts.iter().map(mass).collect();
+        chi_square(&counts(&case.constraint, &parts, &samples), &masses).unwrap_or_else(|e| panic!("{case}: {e}"));
+        moments(&case, &density, &samples);
+    }
+}
+
+#[test]
+fn samples_given_a_value() {
+    for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sos(3, 1, Basis::Orthonormal))] {
+        let n = case.dimension();
+        let (low, length) = in_doubles(&case.ends()[0]);
+        let value = low + 0.61 * length;
+        let density = case.density(7).given(&[("x1", value)]).unwrap();
+        let samples = density.sample(20_000, 1).unwrap();
+        let fixed = Substitution::new().real("x1", Linear::from(from_f64(value).unwrap()));
+        let rest = Constraint {
+            formula: case.constraint.formula.substitute(&fixed),
+            reals: case.constraint.reals[1..].to_vec(),
+            booleans: Vec::new(),
+        };
+        assert!(all_inside(&rest, &samples), "{case}");
+        // Cells of a grid along the last variable, by its exact distribution function.
+        let marginal = density.marginal(rest.reals[n - 2].name()).unwrap();
+        let (low, high) = marginal.support();
+        let mut counts = BTreeMap::new();
+        let cell = |x: f64| ((x - low) / (high - low) * 20.0).floor().min(19.0) as usize;
+        samples.iter().skip(n - 2).step_by(n - 1).for_each(|x| *counts.entry(cell(*x)).or_insert(0) += 1);
+        let end = |k: usize| marginal.cdf(low + (high - low) * k as f64 / 20.0);
+        let masses: Vec<f64> = (0..20).map(|k| end(k + 1) - end(k)).collect();
+        let counts: Vec<usize> = (0..20).map(|k| counts.get(&k).copied().unwrap_or(0)).collect();
+        chi_square(&counts, &masses).unwrap_or_else(|e| panic!("{case}: {e}"));
+    }
+}
