@@ -57,6 +57,7 @@ pub fn check_output(file: &Path) -> Result<()> {
 
 fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> Result<T> {
     let attempt = || -> Result<T> {
+        ensure!(file != Path::new("-"), "families and models are read from files only");
         let bytes = fs::read(file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => anyhow!("no such file"),
             _ if file.is_dir() => anyhow!("this is a directory; give a .safetensors file"),
@@ -137,7 +138,8 @@ pub struct Given {
 
 fn parse_given(text: &str) -> Result<(String, f64)> {
     let (name, value) = text.rsplit_once('=').context("give a variable and its value, such as x=1.5")?;
-    let number: f64 = value.trim().parse().map_err(|_| anyhow!("`{value}` is not a number"))?;
+    let number: f64 =
+        value.trim().parse().map_err(|_| anyhow!("`{value}` is not a number; write a decimal such as 1.5"))?;
     ensure!(number.is_finite(), "`{value}` is not a finite number");
     Ok((name.trim().to_string(), number))
 }
@@ -202,10 +204,17 @@ pub fn term(option: &str, text: &str, scope: &Constraint) -> Result<Formula> {
             Some((what, _)) => format!("{what}; the variables are {}", names(scope).join(", ")),
             None => error.message,
         };
-        let infix = message.contains("after the end of the term") && !text.trim_start().starts_with('(');
-        let message = if infix { format!("{message}, the operator first, such as (<= x 1)") } else { message };
+        let message = if is_infix(text) { format!("{message}; operators come first, as in (<= x 1)") } else { message };
         anyhow!("{option} \"{}\": {line}column {}: {message}", shortened(text), error.column)
     })
+}
+
+/// Whether a term looks like `x <= 1`, `x<=1` or `(x <= 1)`.
+fn is_infix(text: &str) -> bool {
+    let start = text.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+    let name: usize = start.chars().take_while(|c| c.is_alphanumeric() || "_.|".contains(*c)).map(char::len_utf8).sum();
+    let rest = start[name..].trim_start();
+    name > 0 && rest.starts_with(['<', '>', '=', '+', '-', '*', '/'])
 }
 
 /// Text for a message or a table, cut where it gets long.
@@ -228,6 +237,12 @@ mod tests {
         assert!(parse_rows("-1").is_err() && parse_rows("").is_err());
         assert_eq!(parse_given("a=b=-1.5").unwrap(), ("a=b".to_string(), -1.5));
         assert!(parse_given("x").is_err() && parse_given("x=").is_err() && parse_given("x=inf").is_err());
+    }
+
+    #[test]
+    fn terms_with_the_operator_in_the_middle() {
+        assert!(["x <= 1", "x<=1", " ( x >= 1)", "(wind_speed*2 < 1)", "é = 1"].into_iter().all(is_infix));
+        assert!(["(<= x 1)", "(and (<= x 1) b)", "true", "", "(not b)", "- x", "5"].into_iter().all(|t| !is_infix(t)));
     }
 
     #[test]

@@ -170,7 +170,7 @@ fn questions_without_an_answer() {
         (&["query", "--where", "(<= x 0))"], "--where \"(<= x 0))\": column 9: this `)` closes nothing"),
         (
             &["query", "--where", "x < 1"],
-            "--where \"x < 1\": column 3: this stands after the end of the term; write one term only, the operator first",
+            "--where \"x < 1\": column 3: this stands after the end of the term; write one term only; operators come first, as in (<= x 1)",
         ),
         (&["query", "--where", "(< (* x y) 1)"], "--where \"(< (* x y) 1)\": column 4: `(* x y)` is not linear"),
         (
@@ -202,6 +202,7 @@ fn questions_without_an_answer() {
     }
     let joint = folder.pal(&["marginal", "s.safetensors", "--variable", "x", "--variable", "y", "--at", "0"]);
     joint.failed("pal: --variable y: --at is for one variable; for the joint density of several give --points");
+    folder.pal(&["sample", "-"]).failed("pal: -: families and models are read from files only");
     folder.pal(&["sample", "s.safetensors", "-o", "s.txt"]).failed("pal: s.txt: tables are written as .csv or .npy");
     folder
         .pal(&["sample", "s.safetensors", "-o", "no/s.csv"])
@@ -209,8 +210,10 @@ fn questions_without_an_answer() {
     folder.pal(&["plot", "s.safetensors", "-o", "p.pdf"]).failed("pal: p.pdf: pictures are written as .png or .svg");
     folder.pal(&["plot", "r.smt2", "-o", "p.png", "--mode"]).failed("pal: r.smt2: --mode is for models");
     for (command, message) in [
-        (&["sample", "-n", "0"][..], "0 is not in 1.."),
-        (&["sample", "-n", "-1"], "invalid value '-1'"),
+        (&["sample", "-n", "0"][..], "at least 1"),
+        (&["sample", "-n", "-1"], "at least 1"),
+        (&["sample", "-n", "1.5"], "at least 1"),
+        (&["plot", "-o", "p.png", "--row", "all"], "the number of one row"),
         (&["sample", "--given", "x"], "such as x=1.5"),
         (&["sample", "--row", "-1"], "-1"),
         (&["sample", "--uniforms", "u.csv", "-n", "3"], "cannot be used with"),

@@ -40,7 +40,7 @@ fn samples_satisfy_the_constraint_and_are_the_same_in_every_form() {
         assert!((-1.0..=1.0).contains(&x) && (-1.0..=1.0).contains(&y) && (x < 0.0 || y < 0.0 || x + y > 1.0));
     }
     // The same seed, the same bytes, whatever the threads and wherever they go.
-    assert_eq!(sample(&["-n", "3000", "--threads", "1", "-o", "-"]), printed);
+    assert_eq!(sample(&["-n", "3e3", "--threads", "1", "-o", "-"]), printed);
     assert_eq!(sample(&["-n", "3000", "-o", "s.csv"]), "s.csv: 3000 samples\n");
     assert_eq!(folder.read("s.csv"), printed.as_bytes());
     assert!(printed.starts_with(&sample(&["-n", "1000"])));

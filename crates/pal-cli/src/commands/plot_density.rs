@@ -22,7 +22,7 @@ use crate::progress::Progress;
 #[derive(clap::Args)]
 pub struct Options {
     /// Model: the row of its parameters
-    #[arg(long, value_name = "R", default_value_t = 0)]
+    #[arg(long, value_name = "R", default_value_t = 0, value_parser = parse_row)]
     row: usize,
     /// Model: draw so many samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -44,6 +44,10 @@ pub struct Options {
     /// Model: outline the cells of the region
     #[arg(long)]
     cells: bool,
+}
+
+fn parse_row(text: &str) -> Result<usize> {
+    text.parse().context("give the number of one row, from 0 on")
 }
 
 impl Options {

@@ -28,8 +28,8 @@ use crate::{Global, Outcome, input, limits, output};
 pub struct Args {
     #[command(flatten)]
     model: Source,
-    /// How many, for every row of the model asked for
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    /// How many, for every row of the model asked for; 1e6 is a million
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000, value_parser = parse_count, allow_negative_numbers = true)]
     count: u64,
     #[arg(long, value_name = "S", default_value_t = 0, help = "The seed")]
     seed: u64,
@@ -44,6 +44,13 @@ pub struct Args {
     /// A .csv or .npy file; without it samples are printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
+}
+
+fn parse_count(text: &str) -> Result<u64> {
+    // Up to here doubles have all whole numbers.
+    let whole = |value: &f64| value.fract() == 0.0 && *value <= 9e15;
+    let count = text.parse().ok().or_else(|| text.parse().ok().filter(whole).map(|value| value as u64));
+    count.filter(|count| *count > 0).context("give a whole number of at least 1, such as 1000 or 1e6")
 }
 
 /// Samples at a time: enough to keep all threads busy, and few enough that Ctrl-C is noticed.
