@@ -125,7 +125,7 @@ fn constraints_and_settings_without_a_family() {
         ("bool.smt2", &[], "the constraint has Boolean variables (b)"),
         ("five.smt2", &[], "--family spline is for 1 to 4 variables, the constraint has 5; use --family sos"),
         ("four.smt2", &["--knots", "14"], "14 x 14 x 14 x 14 knots in 4 dimensions make a form that is too large"),
-        ("u.smt2", &["--knots", "1"], "1 knots per axis; give between 2 and"),
+        ("u.smt2", &["--knots", "1"], "1 knot per axis; give between 2 and"),
         ("u.smt2", &["--mixtures", "0"], "0 mixtures; give between 1 and"),
         ("u.smt2", &["--knots-at", "x=0,2,1"], "the knots along `x` must increase"),
         (

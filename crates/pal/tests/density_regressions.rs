@@ -207,3 +207,19 @@ fn bases_on_several_bins_survive_a_file() {
     let points = [0.25, 0.75, 0.75, 0.25, 0.1, 0.1];
     assert_eq!(family.log_prob(&params, &points).unwrap(), again.log_prob(&params, &points).unwrap());
 }
+
+/// The ends of pieces come from local coordinates, which are rounded; they must meet and stay inside.
+#[test]
+fn pieces_of_marginals_meet_and_stay_inside() {
+    let [x, y] = reals(["x", "y"]);
+    let square = x.between(-1, 1) & y.between(-1, 1);
+    let phi = square & !(x.ge(0) & y.ge(0) & (&x + &y).le(1));
+    let family = spline(&phi, Knots::Uniform(4), 1);
+    let density = family.distribution(&family.random_params(1, 1)).unwrap();
+    for variable in ["x", "y"] {
+        let marginal = density.marginal(variable).unwrap();
+        assert_eq!((marginal.quantile(0.0).unwrap(), marginal.quantile(1.0).unwrap()), (-1.0, 1.0));
+        let pieces: Vec<_> = marginal.pieces().collect();
+        pieces.windows(2).for_each(|pair| assert_eq!(pair[0].high, pair[1].low));
+    }
+}

@@ -286,7 +286,7 @@ impl Compiled {
 
     fn by_cubature(&self, domain: &Domain, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let rules = Rules::careful(self.dimension(), self.family.degree().times(extra));
+        let rules = Rules::new(self.dimension(), self.family.degree().times(extra));
         let pieces = self.family.pieces(expansion);
         let mut sum = 0.0;
         for element in &domain.mesh.elements {
@@ -334,7 +334,7 @@ impl Compiled {
         form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
         if direct != weights {
             let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
-            let rules = Rules::careful(self.dimension(), self.family.degree());
+            let rules = Rules::new(self.dimension(), self.family.degree());
             let pieces = self.family.pieces(&row.expansion);
             for element in &self.domain().mesh.elements {
                 rules.visit(element, |t, weight| {

@@ -20,7 +20,7 @@ const VERSION: &str = "pal-density-1";
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Not a safetensors file.
-    #[error("not a safetensors file, or a damaged one: {0}")]
+    #[error("not a safetensors file, or a damaged one")]
     Format(#[from] safetensors::SafeTensorError),
     /// Something else, or written by another version.
     #[error("not a compiled density: its version is `{0}`, expected `{VERSION}`; make one with `pal compile`")]
@@ -35,13 +35,13 @@ pub enum FileError {
     #[error("the file holds a compiled family without parameters; `pal model` adds some")]
     NoParams,
     /// The constraint in the file cannot be read.
-    #[error("the constraint in the file: {0}")]
+    #[error("the constraint in the file")]
     Constraint(#[from] SmtError),
     /// The constraint cannot be written as SMT-LIB.
     #[error(transparent)]
     Write(#[from] SmtWriteError),
     /// The settings in the file cannot be read.
-    #[error("the settings in the file: {0}")]
+    #[error("the settings in the file")]
     Settings(#[from] serde_json::Error),
     /// The family does not fit its constraint or parameters.
     #[error(transparent)]

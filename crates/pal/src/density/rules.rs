@@ -12,8 +12,9 @@ use crate::moments::gasp;
 
 /// Simplices take the rule with positive weights up to this many nodes.
 const MAX_POSITIVE: usize = 10_000;
-/// The same where digits have been lost already and a slow rule is better than none.
+/// The same where the other rule loses digits: where its weights sum to this many times their total in size.
 const MAX_CAREFUL: usize = 50_000;
+const CANCELLING: f64 = 30.0;
 /// No rule may have more nodes.
 const MAX_NODES: usize = 2_000_000;
 
@@ -35,12 +36,10 @@ impl Rule {
 
     /// For simplices: total degree.
     pub fn simplex(dimension: usize, degree: usize) -> Rule {
-        Rule::simplex_within(dimension, degree, MAX_POSITIVE)
-    }
-
-    fn simplex_within(dimension: usize, degree: usize, positive: usize) -> Rule {
-        if positive_nodes(dimension, degree) > positive
+        let positive = positive_nodes(dimension, degree);
+        if positive > MAX_POSITIVE
             && let Some(rule) = Rule::alternating(dimension, degree)
+            && (positive > MAX_CAREFUL || rule.weights.iter().map(|w| w.abs()).sum::<f64>() < CANCELLING)
         {
             return rule;
         }
@@ -114,12 +113,6 @@ pub(crate) struct Rules {
 impl Rules {
     pub fn new(dimension: usize, degree: Degree) -> Rules {
         Rules { cuboid: Rule::cuboid(dimension, degree.axis), simplex: Rule::simplex(dimension, degree.total) }
-    }
-
-    /// The same with positive weights even where that takes long.
-    pub fn careful(dimension: usize, degree: Degree) -> Rules {
-        let simplex = Rule::simplex_within(dimension, degree.total, MAX_CAREFUL);
-        Rules { cuboid: Rule::cuboid(dimension, degree.axis), simplex }
     }
 
     /// Whether the rules have a bearable number of nodes.

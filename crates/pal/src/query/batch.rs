@@ -8,12 +8,14 @@ use super::error::QueryError;
 use super::marginal::Marginal;
 use super::marginal::slices::Slices;
 use super::mode::{Mode, ModeOptions};
+use super::sample::room;
 use crate::density::Compiled;
 
 impl Compiled {
     /// Independent samples, `count` for each parameter vector, row by row. The same seed gives the same samples for any number of threads.
     pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
         let densities = self.distributions(params)?;
+        room(densities.len().saturating_mul(count), self.dimension())?;
         let draw = |(row, density): (usize, &Distribution)| {
             let sampler = density.sampler()?;
             Ok(sampler.sample_from(row as u64 * count as u64, count, seed))

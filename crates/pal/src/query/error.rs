@@ -39,6 +39,9 @@ pub enum QueryError {
         /// numbers per row
         wanted: usize,
     },
+    /// More samples than memory.
+    #[error("there is no memory for {0} samples at once; draw them in parts")]
+    Memory(usize),
     /// Mass where no double is.
     #[error(
         "a part of the region with probability {0:.1e} is so thin that it contains no point with coordinates in doubles; rescale or shift the variables"

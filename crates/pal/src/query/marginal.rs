@@ -87,8 +87,8 @@ impl Marginal {
             let curve = Univariate::from_values(&piece.values);
             let before = f64::min(sum / total, 1.0);
             sum += mass;
-            let y = (line.global(piece.bin, piece.low), line.global(piece.bin, piece.high));
-            let t = (piece.low, piece.high);
+            let t = (on_edge(piece.low), on_edge(piece.high));
+            let y = (line.global(piece.bin, t.0), line.global(piece.bin, t.1));
             pieces.push(Stored { bin: piece.bin, t, y, p: (before, f64::min(sum / total, 1.0)), curve });
         }
         pieces.last_mut()?.p.1 = 1.0;
@@ -219,6 +219,11 @@ impl Marginal {
         points.extend(self.pieces.last().map(|last| (last.y.1, 0.0)));
         points
     }
+}
+
+/// A local coordinate, at the edge of its bin if it is there up to rounding: pieces must neither overlap nor leave the region.
+fn on_edge(t: f64) -> f64 {
+    if t > 1.0 - 4.0 * f64::EPSILON { 1.0 } else { t.max(0.0) }
 }
 
 impl Stored {

@@ -95,6 +95,7 @@ impl Distribution {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
+        room(count, self.dimension())?;
         Ok(self.sampler()?.sample(count, seed))
     }
 
@@ -107,6 +108,12 @@ impl Distribution {
         });
         masses.iter().zip(&self.weights).map(|(mass, weight)| (mass * weight).max(0.0)).collect()
     }
+}
+
+/// Refuses more samples than there is memory for.
+pub(super) fn room(count: usize, dimension: usize) -> Result<(), QueryError> {
+    let room = |numbers| Vec::<f64>::new().try_reserve_exact(numbers).ok();
+    count.checked_mul(dimension).and_then(room).ok_or(QueryError::Memory(count))
 }
 
 impl Sampler {

@@ -193,7 +193,8 @@ fn edges(constraint: &Constraint, knots: &Knots, ends: &Ends) -> Result<Vec<Vec<
     let fail = |message: String| Err(DensityError::Settings(message));
     match knots {
         Knots::Uniform(count) if *count < 2 || *count > crate::region::MAX_KNOTS => {
-            fail(format!("{count} knots per axis; give between 2 and {}", crate::region::MAX_KNOTS))
+            let noun = if *count == 1 { "knot" } else { "knots" };
+            fail(format!("{count} {noun} per axis; give between 2 and {}", crate::region::MAX_KNOTS))
         }
         Knots::Uniform(count) => Ok(ends
             .iter()
