@@ -272,11 +272,12 @@ impl Compiled {
     ) -> Vec<f64> {
         let components = self.num_components();
         let mut integrals = form.integrals(expansions);
-        let largest: f64 = domain.mesh.elements.iter().map(|element| element.volume).sum();
+        let volume: f64 = domain.mesh.elements.iter().map(|element| element.volume).sum();
+        // Most integrals pass at a glance.
+        let suspect = CANCELLATION * form.largest_scale(volume);
         integrals.par_chunks_mut(components).zip(expansions).for_each(|(integrals, expansion)| {
             for (c, integral) in integrals.iter_mut().enumerate() {
-                // Scaled coefficients are at most 1, so most integrals pass at a glance.
-                if *integral < 1e-2 * largest && *integral < CANCELLATION * form.scale(&expansion.coefficients, c) {
+                if *integral < suspect && *integral < CANCELLATION * form.scale(&expansion.coefficients, c) {
                     *integral = self.by_cubature(domain, powers, expansion, c);
                 }
             }
@@ -326,7 +327,9 @@ impl Compiled {
         let mut direct = weights.clone();
         for (c, weight) in direct.iter_mut().enumerate() {
             let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
-            if *weight != 0.0 && integral < 1e-2 && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
+            if *weight != 0.0
+                && integral < CANCELLATION * form.largest_scale(1.0)
+                && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
             {
                 *weight = 0.0;
             }

@@ -99,6 +99,9 @@ pub trait Form: Send + Sync + Debug {
     /// How large the terms were that were added up to the integral of a component: its rounding error is a small multiple of eps times this.
     fn scale(&self, coefficients: &[f64], component: usize) -> f64;
 
+    /// More than [`Form::scale`] can be on a set of this volume.
+    fn largest_scale(&self, volume: f64) -> f64;
+
     /// Adds to `gradient` the derivative of `sum_c weights_c I_c` with respect to the coefficients.
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]);
 }

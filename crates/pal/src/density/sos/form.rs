@@ -48,6 +48,11 @@ impl Form for GramForm {
         u.iter().map(|u| u * u).sum::<f64>() * largest
     }
 
+    /// A scale is as quickly computed as bounded.
+    fn largest_scale(&self, _volume: f64) -> f64 {
+        f64::INFINITY
+    }
+
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]) {
         let components: Vec<&[f64]> = coefficients.chunks(self.size).collect();
         let images = self.images(&components);

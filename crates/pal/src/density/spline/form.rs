@@ -23,7 +23,7 @@ use crate::density::mesh::{Element, Mesh, Shape};
 pub(super) const MAX_ENTRIES: usize = 40_000_000;
 
 /// Components handled by one matrix product.
-const BLOCK: usize = 128;
+const BLOCK: usize = 256;
 
 /// The form H.
 #[derive(Clone, Debug)]
@@ -87,9 +87,7 @@ impl TensorForm {
     /// Squares of all splines of a component, axis after axis.
     fn squares(&self, coefficients: &[f64]) -> Vec<f64> {
         let mut squares = vec![0.0; coefficients.len() / CUBIC * SQUARE];
-        for (b, s) in coefficients.chunks(CUBIC).zip(squares.chunks_mut(SQUARE)) {
-            hermite::square(b, s);
-        }
+        fill_squares(coefficients, &mut squares);
         squares
     }
 
@@ -105,11 +103,11 @@ impl TensorForm {
         let length: usize = self.sizes.iter().sum();
         let (first, rest) = (self.sizes[0], self.entries.len() / self.sizes[0]);
         let count = squares.len() / length;
-        let columns: Vec<f64> = squares.chunks(length).flat_map(|component| &component[..first]).copied().collect();
+        let columns = DMatrixView::from_slice_with_strides(squares, first, count, 1, length);
         // Seen as a matrix by columns, the entries have the first axis across and all others down.
         let entries = DMatrixView::from_slice(&self.entries, rest, first);
         let mut contracted = DMatrix::zeros(rest, count);
-        contracted.gemm(1.0, &entries, &DMatrixView::from_slice(&columns, first, count), 0.0);
+        contracted.gemm(1.0, &entries, &columns, 0.0);
         let finish = |(column, squares): (&[f64], &[f64])| {
             if n == 1 {
                 return column[0];
@@ -136,6 +134,12 @@ fn swept_volumes(mesh: &Mesh) -> Vec<f64> {
     volumes
 }
 
+fn fill_squares(coefficients: &[f64], squares: &mut [f64]) {
+    for (b, s) in coefficients.chunks_exact(CUBIC).zip(squares.chunks_exact_mut(SQUARE)) {
+        hermite::square(b, s);
+    }
+}
+
 fn contract_last(tensor: &[f64], vector: &[f64]) -> Vec<f64> {
     tensor.chunks(vector.len()).map(|row| dot(row, vector)).collect()
 }
@@ -158,7 +162,11 @@ impl Form for TensorForm {
         let length = self.sizes.iter().sum::<usize>() / SQUARE * CUBIC;
         let components: Vec<&[f64]> = expansions.iter().flat_map(|row| row.coefficients.chunks(length)).collect();
         let blocks = components.par_chunks(BLOCK).map(|block| {
-            let squares: Vec<f64> = block.iter().flat_map(|coefficients| self.squares(coefficients)).collect();
+            let per = length / CUBIC * SQUARE;
+            let mut squares = vec![0.0; block.len() * per];
+            for (coefficients, squares) in block.iter().zip(squares.chunks_mut(per)) {
+                fill_squares(coefficients, squares);
+            }
             self.block_integrals(&squares)
         });
         // A square integrates to no less than 0, whatever rounding says.
@@ -180,6 +188,11 @@ impl Form for TensorForm {
             rest = contract_last(&rest, &bins);
         }
         scale.max(rest[0])
+    }
+
+    /// Coefficients are at most 1 in size, those of squares too, and Bernstein polynomials add up to 1.
+    fn largest_scale(&self, volume: f64) -> f64 {
+        volume
     }
 
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]) {
