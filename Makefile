@@ -9,14 +9,16 @@ ifdef PAL_DATA
 export PAL_DATA
 endif
 
-.PHONY: help demo test test-wmi bench clean
+.PHONY: help demo test test-wmi test-densities test-scale bench clean
 
 help:
-	@echo 'make demo      decompose and draw three regions, and densities on two of them; pictures go to out/'
-	@echo 'make test      format, lints, documentation and all tests, cheapest first'
-	@echo 'make test-wmi  weighted model integration, in release mode (part of make test)'
-	@echo 'make bench     benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
-	@echo 'make clean     remove build products and pictures'
+	@echo 'make demo            decompose and draw three regions, and densities on two of them; pictures go to out/'
+	@echo 'make test            format, lints, documentation and all tests, cheapest first'
+	@echo 'make test-wmi        weighted model integration, in release mode (part of make test)'
+	@echo 'make test-densities  densities of high degree and many samples, in release mode (part of make test)'
+	@echo 'make test-scale      ten million samples on every map and star (four minutes)'
+	@echo 'make bench           benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
+	@echo 'make clean           remove build products and pictures'
 	@echo
 	@echo 'PAL_DATA=FOLDER make test   also runs the tests on real maps and problems'
 
@@ -29,10 +31,19 @@ test:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	$(CARGO) test --workspace
 	$(MAKE) test-wmi
+	$(MAKE) test-densities
 
 # In release mode all published problems with an exact answer are solved exactly, the expensive ones included.
 test-wmi:
 	$(CARGO) test --release -p pal --test wmi -- --nocapture
+
+# High degrees against an independent integrator, and a million samples per density.
+test-densities:
+	$(CARGO) test --release -p pal --test density_conditioning --test density_samples -- --include-ignored --nocapture
+
+# Ten million samples on every map and star, none of which may be outside: four minutes.
+test-scale:
+	$(CARGO) test --release -p pal --test density_scale -- --include-ignored --nocapture
 
 bench:
 	$(CARGO) bench -p pal --bench regions
