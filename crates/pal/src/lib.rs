@@ -10,7 +10,7 @@ pub mod moments;
 pub mod number;
 pub mod polynomial;
 pub mod query;
-mod random;
+pub mod random;
 pub mod region;
 pub mod shapes;
 pub mod wmi;

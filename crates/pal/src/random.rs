@@ -21,7 +21,7 @@ fn block(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 }
 
 /// One stream of random numbers.
-pub(crate) struct Stream {
+pub struct Stream {
     key: [u32; 2],
     stream: u64,
     next: u64,
