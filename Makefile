@@ -16,7 +16,7 @@ help:
 	@echo 'make test            format, lints, documentation and all tests, cheapest first'
 	@echo 'make test-wmi        weighted model integration, in release mode (part of make test)'
 	@echo 'make test-densities  densities of high degree and many samples, in release mode (part of make test)'
-	@echo 'make test-scale      ten million samples on every map and star (four minutes)'
+	@echo 'make test-scale      ten million samples on every map and star, a million against every mode (ten minutes)'
 	@echo 'make bench           benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
 	@echo 'make clean           remove build products and pictures'
 	@echo
@@ -41,9 +41,9 @@ test-wmi:
 test-densities:
 	$(CARGO) test --release -p pal --test density_conditioning --test density_samples -- --include-ignored --nocapture
 
-# Ten million samples on every map and star, none of which may be outside: four minutes.
+# Ten million samples on every map and star, none of which may be outside; a million samples per density, none higher than its mode.
 test-scale:
-	$(CARGO) test --release -p pal --test density_scale -- --include-ignored --nocapture
+	$(CARGO) test --release -p pal --test density_scale --test density_modes -- --include-ignored --nocapture
 
 bench:
 	$(CARGO) bench -p pal --bench regions

@@ -99,6 +99,24 @@ fn no_sample_is_higher() {
     }
 }
 
+#[test]
+#[ignore = "a million samples per case"]
+fn no_sample_of_a_million_is_higher() {
+    let mut certified = 0;
+    for case in catalogue() {
+        let density = case.density(61);
+        let mode = density.mode(&ModeOptions { nodes: Some(100_000), ..ModeOptions::default() }).unwrap();
+        let logs = density.log_prob(&density.sample(1_000_000, 3).unwrap());
+        let highest = logs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        assert!(highest <= mode.log_upper, "{case}: {mode:?} {highest}");
+        if mode.stop == ModeStop::Certified {
+            certified += 1;
+            assert!(highest <= mode.log_density + 1.1e-6, "{case}: {mode:?} {highest}");
+        }
+    }
+    assert!(certified >= 30, "{certified}");
+}
+
 /// The square of a linear function on a simplex is highest at a vertex, and has the integral
 /// `vol (sum l_i^2 + (sum l_i)^2) / ((n + 1) (n + 2))` of its values there.
 #[test]
