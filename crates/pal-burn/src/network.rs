@@ -58,7 +58,8 @@ impl Network {
             // A network without inputs is asked at 0: its biases answer.
             (Network::Mlp(mlp), None) => {
                 let [inputs, _] = mlp.layers[0].weight.dims();
-                mlp.forward(Tensor::zeros([1, inputs], &mlp.layers[0].weight.device()))
+                let (device, dtype) = mlp.context();
+                mlp.forward(Tensor::zeros([1, inputs], (&device, dtype)))
             }
             (Network::Free(free), _) => free.row.val(),
         }

@@ -114,8 +114,8 @@ impl PalLayer {
         Ok(Points { features, outside })
     }
 
-    /// The log-density of each point: under its own row of `params`, or all under the only row. Minus infinity outside the constraint and where the
-    /// density is zero; gradients are zero there.
+    /// The log-density of each point: under its own row of `params`, or all under the only row. Minus infinity outside the constraint, with gradients of
+    /// zero. Where the density is zero inside the constraint, the logarithm of the smallest number at hand, so that training can go on.
     ///
     /// # Panics
     ///
