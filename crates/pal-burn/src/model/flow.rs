@@ -87,7 +87,7 @@ fn columns(matrix: Tensor<2>) -> Vec<Tensor<2>> {
     (0..count).map(|j| matrix.clone().slice([0..rows, j..j + 1])).collect()
 }
 
-/// Monotone splines, one for each row.
+/// Monotone splines, one for each row, with a column for each bin.
 struct Spline {
     /// Left ends of bins, and their widths.
     left: Tensor<2>,
@@ -96,16 +96,6 @@ struct Spline {
     bottom: Tensor<2>,
     height: Tensor<2>,
     /// Slopes at both ends of bins.
-    slope_left: Tensor<2>,
-    slope_right: Tensor<2>,
-}
-
-/// The bin of each row.
-struct Bin {
-    left: Tensor<2>,
-    width: Tensor<2>,
-    bottom: Tensor<2>,
-    height: Tensor<2>,
     slope_left: Tensor<2>,
     slope_right: Tensor<2>,
 }
@@ -135,8 +125,8 @@ impl Spline {
         }
     }
 
-    /// The bins in which values lie, between given left ends.
-    fn bin(&self, values: &Tensor<2>, left: &Tensor<2>) -> Bin {
+    /// Of each spline the one bin in which a value lies, between given left ends.
+    fn bin(&self, values: &Tensor<2>, left: &Tensor<2>) -> Spline {
         let bins = left.dims()[1];
         let rows = values.dims()[0];
         let reached = values.clone().detach().greater_equal(left.clone().detach()).float().cast(values.dtype());
@@ -147,7 +137,7 @@ impl Spline {
         let reached = if bins > 1 { Tensor::cat(vec![first, reached.slice([0..rows, 1..bins])], 1) } else { first };
         let chosen = reached - next;
         let pick = |of: &Tensor<2>| (of.clone() * chosen.clone()).sum_dim(1);
-        Bin {
+        Spline {
             left: pick(&self.left),
             width: pick(&self.width),
             bottom: pick(&self.bottom),

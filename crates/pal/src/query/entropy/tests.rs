@@ -1,6 +1,6 @@
 //! Entropies against closed forms: the error must cover the truth.
 
-use super::super::marginal::case::{Case, large_map, on_threads};
+use super::super::marginal::case::{Case, on_threads};
 use super::*;
 use crate::formula::{Formula, reals};
 
@@ -127,16 +127,4 @@ fn threads_change_nothing() {
     assert!(case.mesh.elements.iter().any(|element| matches!(element.shape, Shape::Simplex(_))));
     let all = [1, 2, 5].map(|threads| on_threads(threads, || compute(&case, 1e-8)));
     assert!(all[0] == all[1] && all[0] == all[2], "{all:?}");
-}
-
-/// `cargo test --release -p pal --lib query::entropy -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    // A curve of zeros across the map.
-    let case = Case::on(large_map().mesh, 12, |p| ((p[0] - 3.0) * (p[1] - 5.0) + 1.0).powi(2));
-    for tolerance in [1e-4, 1e-6, 1e-8] {
-        let start = std::time::Instant::now();
-        println!("{:?} in {:.3} s", compute(&case, tolerance), start.elapsed().as_secs_f64());
-    }
 }

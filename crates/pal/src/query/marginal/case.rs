@@ -9,7 +9,7 @@ use crate::density::mesh::{Degree, Mesh};
 use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 use crate::density::{Axis, Grid};
-use crate::formula::{Formula, reals};
+use crate::formula::Formula;
 use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::region::Region;
@@ -103,22 +103,4 @@ impl Case {
 /// Runs on so many threads.
 pub(in crate::query) fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
-}
-
-/// A map with 110 obstacles on 14 x 14 bins, degree 12.
-pub(in crate::query) fn large_map() -> Case {
-    let [x, y] = reals(["x", "y"]);
-    let mut region = x.between(0, 14) & y.between(0, 14);
-    for k in 0..110 {
-        let (a, b) = ((k * 37) % 130 + 3, (k * 53) % 130 + 3);
-        let (u, v) = (10 * &x - a, 10 * &y - b);
-        let diamond =
-            (2 * &u + &v).lt(8 + k % 5) & (&u - 2 * &v).lt(9) & (-3 * &u - &v).lt(7) & (-1 * &u + 3 * &v).lt(8);
-        region = region & !diamond;
-    }
-    let edges: Vec<i32> = (0..=14).collect();
-    let start = std::time::Instant::now();
-    let case = Case::new(region, &[&edges, &edges], 12, |p| ((p[0] - 3.0) * (p[1] - 5.0) + 1.0).powi(6) * 1e-6);
-    println!("{} elements in {:.3} s", case.mesh.elements.len(), start.elapsed().as_secs_f64());
-    case
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::case::{Case, large_map, on_threads};
+use super::case::{Case, on_threads};
 use super::joint::joint_density;
 use super::slices::Slices;
 use super::*;
@@ -316,29 +316,4 @@ fn threads_change_nothing() {
         })
     });
     assert!(all[0] == all[1] && all[0] == all[2]);
-}
-
-/// `cargo test --release -p pal --lib query::marginal -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    let case = large_map();
-    let start = std::time::Instant::now();
-    let slices = Slices::new(&case.mesh, 0, case.pieces.degree());
-    println!("slices {:.4} s", start.elapsed().as_secs_f64());
-    let start = std::time::Instant::now();
-    let marginal = slices.marginal(&case.pieces, &case.weights).unwrap();
-    println!(
-        "{} pieces in {:.4} s, total {}",
-        marginal.pieces().len(),
-        start.elapsed().as_secs_f64(),
-        marginal.total()
-    );
-    let start = std::time::Instant::now();
-    let sum: f64 = (0..100_000).map(|k| marginal.quantile((f64::from(k) + 0.5) / 1e5).unwrap()).sum();
-    println!("quantile {:.0} ns ({sum})", start.elapsed().as_secs_f64() * 1e4);
-    let points: Vec<f64> = (0..10_000).map(|k| f64::from(k) * 14e-4).collect();
-    let start = std::time::Instant::now();
-    let sum: f64 = case.joint(&[0], &points).iter().sum();
-    println!("joint {:.1} us per point ({sum})", start.elapsed().as_secs_f64() * 1e2);
 }

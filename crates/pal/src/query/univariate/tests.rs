@@ -119,21 +119,3 @@ fn nonsense_gives_no_nan() {
     }
     assert_eq!(Univariate::from_values(&[0.0; 4]).inverse(0.25), 0.25);
 }
-
-/// `cargo test --release -p pal --lib query::univariate -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn speed() {
-    for m in [7, 14, 20, 31, 61] {
-        let mut f = fit(m, |s| (0.1 + (s - 0.4) * (s - 0.9)).powi(2));
-        let count = 1_000_000;
-        let start = std::time::Instant::now();
-        let sum: f64 = (0..count).map(|i| f.inverse((f64::from(i) + 0.5) / f64::from(count))).sum();
-        let inverse = start.elapsed().as_secs_f64() / f64::from(count);
-        let values: Vec<f64> = Gauss::with_points(m).nodes.clone();
-        let start = std::time::Instant::now();
-        (0..count).for_each(|_| f.refit(std::hint::black_box(&values)));
-        let refit = start.elapsed().as_secs_f64() / f64::from(count);
-        println!("{m} values: inverse {:.0} ns, refit {:.0} ns ({sum})", inverse * 1e9, refit * 1e9);
-    }
-}
