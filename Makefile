@@ -12,7 +12,7 @@ endif
 .PHONY: help demo test test-wmi test-densities test-scale bench clean
 
 help:
-	@echo 'make demo            decompose and draw three regions, and densities on two of them; pictures go to out/'
+	@echo 'make demo            draw regions and densities, fit walkers on a campus; pictures go to out/'
 	@echo 'make test            format, lints, documentation and all tests, cheapest first'
 	@echo 'make test-wmi        weighted model integration, in release mode (part of make test)'
 	@echo 'make test-densities  densities of high degree and many samples, in release mode (part of make test)'
@@ -25,11 +25,13 @@ help:
 demo:
 	$(CARGO) run --release -p pal-cli -- demo
 
+# Networks and the program are tested in release mode: burn is built once that way, for the demo too.
 test:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
-	$(CARGO) test --workspace
+	$(CARGO) test -p pal
+	$(CARGO) test --release -p pal-burn -p pal-cli
 	$(MAKE) test-wmi
 	$(MAKE) test-densities
 
@@ -49,6 +51,7 @@ bench:
 	$(CARGO) bench -p pal --bench regions
 	$(CARGO) bench -p pal --bench moments
 	$(CARGO) bench -p pal --bench densities
+	$(CARGO) bench -p pal-burn --bench step
 	$(CARGO) build --release -p pal-cli
 	$(PYTHON) bench/run.py $(BENCH)
 

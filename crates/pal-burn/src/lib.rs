@@ -55,16 +55,27 @@
 //! ```
 
 pub mod data;
+mod file;
 mod layer;
 mod model;
 mod network;
 mod optimiser;
 mod random;
+pub mod start;
 mod train;
 pub mod weights;
 
+pub use burn::tensor::{DType, Device};
+pub use file::{NetworkFile, NetworkFileError};
 pub use layer::{Likelihood, PalLayer, Points};
 pub use model::*;
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, Rule};
-pub use train::{CheckpointError, Epoch, Rows, Split, SplitError, Stop, TrainError, TrainSettings, Trainer, evaluate};
+pub use train::{
+    Bytes, CheckpointError, Epoch, Moment, Rows, Split, SplitError, Stop, TrainError, TrainSettings, Trainer,
+    Violation, evaluate, violation,
+};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/training.md")]
+struct Training;

@@ -1,7 +1,7 @@
 //! The parameters of a module as plain numbers, in the order in which the module shows them.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
-use burn::tensor::{Element, Tensor, TensorData};
+use burn::tensor::{DType, Element, Tensor, TensorData};
 
 /// A precision that networks are trained in.
 pub trait Real: Element + num_traits::Float + Send + Sync {}
@@ -22,6 +22,11 @@ pub fn read<M: Module, T: Real>(module: &M) -> Vec<Vec<T>> {
     reader.0
 }
 
+/// How many parameters there are.
+pub fn count<M: Module>(module: &M) -> usize {
+    module.num_params()
+}
+
 /// The module with other parameters; as many of them as [`read`] gives.
 pub fn write<M: Module, T: Real>(module: M, weights: &[Vec<T>]) -> M {
     struct Writer<'w, T>(std::slice::Iter<'w, Vec<T>>);
@@ -34,6 +39,20 @@ pub fn write<M: Module, T: Real>(module: M, weights: &[Vec<T>]) -> M {
         }
     }
     module.map(&mut Writer(weights.iter()))
+}
+
+/// The module in a precision.
+pub fn cast<M: Module>(module: M, dtype: DType) -> M {
+    struct Cast(DType);
+    impl ModuleMapper for Cast {
+        fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+            param.map(|old| {
+                let requires = old.is_require_grad();
+                old.cast(self.0).detach().set_require_grad(requires)
+            })
+        }
+    }
+    module.map(&mut Cast(dtype))
 }
 
 /// The numbers of a tensor.

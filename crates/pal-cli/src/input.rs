@@ -16,7 +16,36 @@ pub struct Input {
     /// The constraint: .smt2, .geojson or .json; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Format of FILE; by default its extension tells
+    #[command(flatten)]
+    reading: Reading,
+}
+
+/// A constraint where the positional argument is something else.
+#[derive(clap::Args)]
+pub struct ConstraintOption {
+    /// The constraint: .smt2, .geojson or .json; `-` reads standard input
+    #[arg(long = "constraint", value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    reading: Reading,
+}
+
+impl ConstraintOption {
+    /// How messages call the file.
+    pub fn name(&self) -> String {
+        name(&self.file)
+    }
+
+    /// Reads the constraint; errors name the file.
+    pub fn constraint(&self) -> Result<Constraint> {
+        self.reading.parse(&self.file).with_context(|| self.name())
+    }
+}
+
+/// How to read a constraint.
+#[derive(clap::Args)]
+struct Reading {
+    /// Format of the constraint; by default its extension tells
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// GeoJSON: what the polygons mean [default: forbidden]
@@ -66,27 +95,29 @@ impl Input {
     /// The file, and the first option that says something about a constraint.
     pub fn as_path(&self) -> (&Path, Option<&'static str>) {
         let options = [
-            ("--format", self.format.is_some()),
-            ("--meaning", self.meaning.is_some()),
-            ("--bounds", self.bounds.is_some()),
+            ("--format", self.reading.format.is_some()),
+            ("--meaning", self.reading.meaning.is_some()),
+            ("--bounds", self.reading.bounds.is_some()),
         ];
         (&self.file, options.into_iter().find(|(_, given)| *given).map(|(option, _)| option))
     }
 
     /// Reads the constraint and prepares the region; errors name the file.
     pub fn region(&self) -> Result<Region> {
-        let read = || -> Result<Region> { Ok(Region::new(&self.parse()?)?) };
+        let read = || -> Result<Region> { Ok(Region::new(&self.reading.parse(&self.file)?)?) };
         read().with_context(|| self.name())
     }
 
     /// Reads the constraint; errors name the file.
     pub fn constraint(&self) -> Result<Constraint> {
-        self.parse().with_context(|| self.name())
+        self.reading.parse(&self.file).with_context(|| self.name())
     }
+}
 
-    fn parse(&self) -> Result<Constraint> {
-        let format = self.known_format()?;
-        let text = read(&self.file, &CONSTRAINT)?;
+impl Reading {
+    fn parse(&self, file: &Path) -> Result<Constraint> {
+        let format = self.known_format(file)?;
+        let text = read(file, &CONSTRAINT)?;
         match format {
             Format::Smt2 => {
                 if self.meaning.is_some() || self.bounds.is_some() {
@@ -107,20 +138,20 @@ impl Input {
         }
     }
 
-    fn known_format(&self) -> Result<Format> {
+    fn known_format(&self, file: &Path) -> Result<Format> {
         if let Some(format) = self.format {
             return Ok(format);
         }
-        if is_stdin(&self.file) {
+        if is_stdin(file) {
             bail!("say what it is with --format smt2 or --format geojson");
         }
-        let extension = self.file.extension().map(|e| e.to_string_lossy().to_lowercase());
+        let extension = file.extension().map(|e| e.to_string_lossy().to_lowercase());
         match extension.as_deref() {
             Some("smt2" | "smt") => Ok(Format::Smt2),
             Some("geojson" | "json") => Ok(Format::Geojson),
             // What is wrong with a path comes before what is wrong with its name.
-            _ if !self.file.exists() => Err(no_such_file()),
-            _ if self.file.is_dir() => Err(directory(&CONSTRAINT)),
+            _ if !file.exists() => Err(no_such_file()),
+            _ if file.is_dir() => Err(directory(&CONSTRAINT)),
             Some("safetensors") => {
                 bail!("this is a compiled family or a model; give the constraint: a .smt2, .geojson or .json file")
             }

@@ -17,15 +17,20 @@ pub fn parse_seconds(text: &str) -> Result<Duration> {
     Ok(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// Listens for Ctrl-C, once per process: the first sets what is returned, the second ends the process.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static LISTENING: AtomicBool = AtomicBool::new(false);
+
+/// Listens for Ctrl-C: the first sets what is returned, the second ends the process.
 pub fn listen() -> Result<&'static AtomicBool> {
-    let interrupted: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-    ctrlc::set_handler(|| {
-        // The second Ctrl-C means now.
-        if interrupted.swap(true, Ordering::SeqCst) {
-            std::process::exit(130);
-        }
-    })
-    .context("cannot listen for Ctrl-C")?;
-    Ok(interrupted)
+    // A process listens once.
+    if !LISTENING.swap(true, Ordering::SeqCst) {
+        ctrlc::set_handler(|| {
+            // The second Ctrl-C means now.
+            if INTERRUPTED.swap(true, Ordering::SeqCst) {
+                std::process::exit(130);
+            }
+        })
+        .context("cannot listen for Ctrl-C")?;
+    }
+    Ok(&INTERRUPTED)
 }

@@ -4,7 +4,9 @@
 //! computes lives in the `pal` library.
 
 mod commands;
+mod family;
 mod input;
+mod learn;
 mod limits;
 mod listing;
 mod method;
@@ -21,8 +23,8 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use commands::{
-    cells, check, compile, completions, demo, integrate, logprob, marginal, mode, moments, parametrise, plot, query,
-    sample, volume, wmi,
+    cells, check, compile, completions, data, demo, eval, fit, integrate, logprob, marginal, mode, moments,
+    parametrise, plot, predict, query, sample, train, volume, wmi,
 };
 
 /// How a run ended, when it did not fail.
@@ -51,7 +53,7 @@ const LONG_ABOUT: &str = "Exact regions, integrals and densities under linear co
     Reads a constraint (SMT-LIB 2 formulas, GeoJSON maps), tells what kind of region it describes, cuts it into disjoint \
     convex cells with exact rational vertices, integrates polynomials over it, and draws it. Compiles families of \
     densities on it, which give no mass to anything else, and answers questions about them: probabilities, samples, marginals, \
-    modes, moments. Solves weighted model integration problems.";
+    modes, moments. Trains such densities, given by data alone or by a network, by exact maximum likelihood. Solves weighted model integration problems.";
 
 /// Options of all commands.
 #[derive(clap::Args, Clone, Copy)]
@@ -82,6 +84,11 @@ enum Command {
     Mode(mode::Args),
     Moments(moments::Args),
     Logprob(logprob::Args),
+    Fit(fit::Args),
+    Train(train::Args),
+    Eval(eval::Args),
+    Predict(predict::Args),
+    Data(data::Args),
     Plot(plot::Args),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -104,6 +111,11 @@ fn run(cli: Cli) -> Result<Outcome> {
         Command::Mode(args) => mode::run(&args, cli.global),
         Command::Moments(args) => moments::run(&args, cli.global),
         Command::Logprob(args) => logprob::run(&args, cli.global),
+        Command::Fit(args) => fit::run(args, cli.global),
+        Command::Train(args) => train::run(args, cli.global),
+        Command::Eval(args) => eval::run(&args, cli.global),
+        Command::Predict(args) => predict::run(&args, cli.global),
+        Command::Data(args) => data::run(&args, cli.global),
         Command::Plot(args) => plot::run(&args, cli.global),
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Completions(args) => completions::run::<Cli>(&args),

@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pal_burn::Epoch;
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -67,6 +68,42 @@ impl Drop for Progress {
             drop(sender);
             let _ = watcher.join();
         }
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The state of a training: epochs, and log-densities as they come.
+pub struct Bar {
+    bar: ProgressBar,
+}
+
+impl Bar {
+    /// Shown if `wanted` and standard error is a terminal.
+    pub fn new(epochs: usize, wanted: bool) -> Bar {
+        let shown = wanted && std::io::stderr().is_terminal();
+        let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(epochs as u64), target);
+        let style = ProgressStyle::with_template("{spinner} epoch {pos}/{len} {msg}, {elapsed}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Bar { bar }
+    }
+
+    /// After a step of an epoch; `last` is the epoch before, and `best` the best one with its validation.
+    pub fn show(&self, epoch: usize, step: usize, of: usize, last: Option<&Epoch>, best: Option<(usize, f64)>) {
+        if self.bar.is_hidden() {
+            return;
+        }
+        self.bar.set_position(epoch as u64);
+        let done = 100 * step / of.max(1);
+        let known =
+            last.map_or(String::new(), |last| format!(", train {:.4}, validation {:.4}", last.train, last.validation));
+        let best = best.map_or(String::new(), |(epoch, value)| format!(", best {value:.4} (epoch {epoch})"));
+        self.bar.set_message(format!("{done:>3} %{known}{best}"));
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }

@@ -1,7 +1,7 @@
 //! A checksum for files: catches damage and careless edits, not malice.
 
 /// FNV-1a over all parts.
-pub(crate) fn checksum<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
+pub fn checksum<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for part in parts {
         for byte in part.iter().chain(&(part.len() as u64).to_le_bytes()) {

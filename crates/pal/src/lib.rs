@@ -3,7 +3,7 @@
 // A comparison that fails for NaN is what sends a doubtful number to the exact path.
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
-mod checksum;
+pub mod checksum;
 pub mod density;
 pub mod formula;
 pub mod moments;

@@ -6,4 +6,4 @@ mod windows;
 
 pub use campus::{Walkers, WalkersError};
 pub use star::Star;
-pub use windows::{Position, WindowSettings, windows};
+pub use windows::{PAST, Position, WindowSettings, windows};

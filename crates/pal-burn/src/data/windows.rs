@@ -19,12 +19,14 @@ pub struct Position {
 }
 
 /// How windows are cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowSettings {
     /// Positions between two moments of a window.
     pub step: usize,
     /// Future positions drawn for each window.
     pub futures: usize,
+    /// Positions closer than this to the one before are left out.
+    pub min_distance: f64,
     /// Seed of the draws.
     pub seed: u64,
 }
@@ -38,6 +40,15 @@ pub fn windows(positions: &[Position], settings: &WindowSettings) -> Vec<(String
     let span = (PAST - 1) * settings.step;
     for (number, (track, mut positions)) in tracks.into_iter().enumerate() {
         positions.sort_by(|a, b| a.time.total_cmp(&b.time));
+        let mut last: Option<[f64; 2]> = None;
+        positions.retain(|position| {
+            let [x, y] = position.place;
+            let moved = last.is_none_or(|[u, v]| (x - u).hypot(y - v) >= settings.min_distance);
+            if moved {
+                last = Some(position.place);
+            }
+            moved
+        });
         let mut stream = Stream::new(settings.seed, number as u64);
         for now in span..positions.len().saturating_sub(1) {
             for future in 0..settings.futures {

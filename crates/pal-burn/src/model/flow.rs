@@ -209,7 +209,15 @@ impl Model for Flow {
 
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError> {
         let n = self.settings.dimension;
-        let count = inputs.as_ref().map_or(count, |inputs| inputs.dims()[0]);
+        // One row of inputs for each point.
+        let (inputs, count) = match inputs {
+            None => (None, count),
+            Some(inputs) => {
+                let [rows, columns] = inputs.dims();
+                let each = inputs.unsqueeze_dim::<3>(1).expand([rows, count, columns]);
+                (Some(each.reshape([rows * count, columns])), rows * count)
+            }
+        };
         let (device, dtype) = self.context();
         let noise = (0..count).flat_map(|index| {
             let mut normal = Normal::new(seed, index as u64);

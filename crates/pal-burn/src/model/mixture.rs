@@ -9,6 +9,7 @@ use super::{Batch, Model, ModelError, Scaler, doubles, matrix};
 use crate::layer::log_sum_exp;
 use crate::network::Network;
 use crate::random::Normal;
+use crate::start;
 
 /// What a mixture looks like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,13 @@ impl Mixture {
     /// The network must have [`MixtureSettings::num_params`] outputs; points are scaled before they meet the Gaussians.
     pub fn new(network: Network, settings: MixtureSettings, scaler: Scaler) -> Mixture {
         Mixture { network, settings, scaler }
+    }
+
+    /// Begins with one Gaussian for each of as many clusters of the points.
+    #[must_use]
+    pub fn start(self, points: &[f64], seed: u64) -> Mixture {
+        let params = start::mixture_params(&self.settings, &self.scaler.apply(points), seed);
+        Mixture { network: self.network.around(&params), ..self }
     }
 
     pub(super) fn parts(&self, inputs: Option<Tensor<2>>) -> Parts {
@@ -108,16 +116,15 @@ impl Model for Mixture {
     }
 
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError> {
-        let parts = self.parts(inputs.clone());
+        let parts = self.parts(inputs);
         let rows = parts.logits.dims()[0];
         let (k, n) = (self.settings.components, self.settings.dimension);
         let weights = doubles(log_softmax(parts.logits, 1).exp());
         let read = |tensors: Vec<Tensor<2>>| tensors.into_iter().map(doubles::<2>).collect::<Vec<Vec<f64>>>();
         let (means, logs, lower) = (read(parts.means), read(parts.logs), read(parts.lower));
-        let count = if inputs.is_some() { rows } else { count };
-        let mut points = Vec::with_capacity(count * n);
-        for index in 0..count {
-            let row = if inputs.is_some() { index } else { 0 };
+        let mut points = Vec::with_capacity(rows * count * n);
+        for index in 0..rows * count {
+            let row = index / count;
             let mut normal = Normal::new(seed, index as u64);
             let mut left = normal.unit();
             let shares = &weights[row * k..(row + 1) * k];

@@ -3,6 +3,7 @@
 mod flow;
 mod mixture;
 mod pal;
+mod predictor;
 mod relaxed;
 
 use burn::module::Module;
@@ -12,6 +13,7 @@ use thiserror::Error;
 pub use flow::{Flow, FlowSettings};
 pub use mixture::{Mixture, MixtureSettings};
 pub use pal::PalModel;
+pub use predictor::{Kind, Plan, Predictor};
 pub use relaxed::{Relaxed, RelaxedSettings};
 
 /// What goes wrong with models.
@@ -63,7 +65,7 @@ pub trait Model: Module {
         Ok(-self.log_prob(batch)?.mean())
     }
 
-    /// Points drawn from the density: one for each row of inputs, or as many as asked for where there are none.
+    /// So many points drawn from the density; for each row of inputs so many, one row after the other.
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError>;
 }
 
@@ -112,6 +114,6 @@ pub fn matrix(values: &[f64], columns: usize, device: &Device, dtype: DType) -> 
 }
 
 /// The numbers of a tensor in doubles.
-pub(crate) fn doubles<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+pub fn doubles<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data_dtype(DType::F64).try_into_vec().unwrap_or_default()
 }

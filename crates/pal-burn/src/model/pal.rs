@@ -3,9 +3,12 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+use pal::density::{Recipe, SosRecipe};
+
 use super::{Batch, Model, ModelError, doubles};
 use crate::PalLayer;
 use crate::network::Network;
+use crate::start;
 
 /// A network with a [`PalLayer`].
 #[derive(Module, Debug)]
@@ -24,6 +27,24 @@ impl PalModel {
     /// The layer.
     pub fn layer(&self) -> &PalLayer {
         &self.layer
+    }
+
+    /// Begins near the data: at the [`start::family_params`] of all points, or for a family of raw polynomials with the
+    /// [`start::scales`] of the first rows.
+    pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<PalModel, ModelError> {
+        let PalModel { network, layer } = self;
+        if let Recipe::Sos(SosRecipe { damped: true, .. }) = layer.compiled().recipe() {
+            let network = match network {
+                // Factors have nothing to work on where all parameters are 0.
+                Network::Free(_) => network.around(&start::family_params(layer.compiled(), points, seed)?),
+                Network::Mlp(_) => network,
+            };
+            let outputs = network.forward(first.inputs.clone());
+            let (factors, _) = start::scales(&layer, outputs, &layer.points(&first.points)?);
+            return Ok(PalModel { network: network.scaled(&factors), layer });
+        }
+        let params = start::family_params(layer.compiled(), points, seed)?;
+        Ok(PalModel { network: network.around(&params), layer })
     }
 
     /// Parameter vectors for rows of inputs, in doubles.
@@ -48,7 +69,7 @@ impl Model for PalModel {
         let family = self.layer.compiled();
         Ok(match inputs {
             None => family.distribution(&params)?.sample(count, seed)?,
-            Some(_) => family.sample(&params, 1, seed)?,
+            Some(_) => family.sample(&params, count, seed)?,
         })
     }
 }

@@ -55,6 +55,12 @@ impl Relaxed {
         Ok(Relaxed { gaussian, constraint, settings })
     }
 
+    /// Begins with a Gaussian at the points.
+    #[must_use]
+    pub fn start(self, points: &[f64], seed: u64) -> Relaxed {
+        Relaxed { gaussian: self.gaussian.start(points, seed), ..self }
+    }
+
     fn multiplier(&self, step: u64) -> f64 {
         let RelaxedSettings { start, end, alpha, .. } = self.settings;
         start + (end - start) * (alpha * step as f64).tanh()

@@ -5,6 +5,7 @@ mod rows;
 
 use std::time::{Duration, Instant};
 
+use pal::formula::Membership;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -12,7 +13,7 @@ use crate::model::{Model, ModelError, doubles};
 use crate::optimiser::{Optimiser, OptimiserSettings};
 use crate::weights::{self, Real};
 
-pub use checkpoint::CheckpointError;
+pub use checkpoint::{Bytes, CheckpointError};
 pub use rows::{Rows, Split, SplitError};
 
 /// How to train.
@@ -61,6 +62,22 @@ pub struct Epoch {
     pub best: bool,
     /// How long it took.
     pub time: Duration,
+}
+
+/// What a training has just done.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'e> {
+    /// A step within an epoch.
+    Step {
+        /// The epoch, from 1.
+        epoch: usize,
+        /// The step, from 1.
+        step: usize,
+        /// How many the epoch has.
+        of: usize,
+    },
+    /// A whole epoch.
+    Epoch(&'e Epoch),
 }
 
 /// What goes wrong in training.
@@ -119,12 +136,13 @@ impl<M: Model, T: Real> Trainer<M, T> {
         self.best.as_ref().map(|best| (best.epoch, best.validation))
     }
 
-    /// Trains until a stop; `each` is told of every epoch and may end it all by answering `false`.
+    /// Trains until a stop; `each` is told of every step and every epoch and may end it all by answering `false`. An epoch that is not over then is
+    /// forgotten by checkpoints, which are those of the epoch before.
     pub fn run(
         &mut self,
         train: &Rows,
         validation: &Rows,
-        mut each: impl FnMut(&Trainer<M, T>, &Epoch) -> bool,
+        mut each: impl FnMut(&Trainer<M, T>, Moment) -> bool,
     ) -> Result<Stop, TrainError> {
         loop {
             if self.epochs >= self.settings.epochs {
@@ -135,25 +153,35 @@ impl<M: Model, T: Real> Trainer<M, T> {
             {
                 return Ok(Stop::Patience);
             }
-            let epoch = self.epoch(train, validation)?;
-            if !each(self, &epoch) {
+            let Some(epoch) = self.epoch(train, validation, &mut each)? else { return Ok(Stop::Asked) };
+            if !each(self, Moment::Epoch(&epoch)) {
                 return Ok(Stop::Asked);
             }
         }
     }
 
     /// One pass through the data in random order, and a validation.
-    pub fn epoch(&mut self, train: &Rows, validation: &Rows) -> Result<Epoch, TrainError> {
+    fn epoch(
+        &mut self,
+        train: &Rows,
+        validation: &Rows,
+        each: &mut impl FnMut(&Trainer<M, T>, Moment) -> bool,
+    ) -> Result<Option<Epoch>, TrainError> {
         let start = Instant::now();
         let order = train.shuffled(self.settings.seed, self.epochs as u64);
         let (mut sum, mut count) = (0.0, 0);
-        for (step, chosen) in order.chunks(self.settings.batch.max(1)).enumerate() {
+        let batches = order.chunks(self.settings.batch.max(1));
+        let of = batches.len();
+        for (step, chosen) in batches.enumerate() {
             let loss = self.step(train, chosen)?;
             if !loss.is_finite() {
                 return Err(TrainError::Diverged { loss, step: step + 1, epoch: self.epochs + 1 });
             }
             sum -= loss * chosen.len() as f64;
             count += chosen.len();
+            if !each(self, Moment::Step { epoch: self.epochs + 1, step: step + 1, of }) {
+                return Ok(None);
+            }
         }
         self.epochs += 1;
         let model = self.averaged();
@@ -162,7 +190,8 @@ impl<M: Model, T: Real> Trainer<M, T> {
         if best {
             self.best = Some(Best { epoch: self.epochs, validation, weights: weights::read(&model) });
         }
-        Ok(Epoch { number: self.epochs, train: sum / count.max(1) as f64, validation, best, time: start.elapsed() })
+        let train = sum / count.max(1) as f64;
+        Ok(Some(Epoch { number: self.epochs, train, validation, best, time: start.elapsed() }))
     }
 
     fn step(&mut self, train: &Rows, chosen: &[usize]) -> Result<f64, TrainError> {
@@ -187,6 +216,57 @@ impl<M: Model, T: Real> Trainer<M, T> {
             None => self.averaged(),
         }
     }
+}
+
+/// Points of a model that violate a constraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// How many were drawn.
+    pub samples: usize,
+    /// How many of them are outside, by exact membership.
+    pub outside: usize,
+}
+
+impl Violation {
+    /// The share outside.
+    pub fn share(&self) -> f64 {
+        self.outside as f64 / self.samples.max(1) as f64
+    }
+}
+
+/// Draws about so many points, at least one for each row of inputs, and tells how many are outside.
+pub fn violation<M: Model>(
+    model: &M,
+    rows: &Rows,
+    membership: &Membership,
+    samples: usize,
+    seed: u64,
+) -> Result<Violation, ModelError> {
+    let mut total = Violation { samples: 0, outside: 0 };
+    let mut count = |points: Vec<f64>| {
+        let inside = membership.contains_batch(&points);
+        total.samples += inside.len();
+        total.outside += inside.iter().filter(|inside| !**inside).count();
+    };
+    if rows.columns == 0 {
+        for (part, from) in (0..samples).step_by(DRAWN).enumerate() {
+            count(model.sample(None, DRAWN.min(samples - from), part_seed(seed, part))?);
+        }
+        return Ok(total);
+    }
+    let each = samples.div_ceil(rows.len().max(1));
+    let all: Vec<usize> = (0..rows.len()).collect();
+    for (part, chosen) in all.chunks((DRAWN / each.max(1)).max(1)).enumerate() {
+        count(model.sample(rows.batch(chosen, 0).inputs, each, part_seed(seed, part))?);
+    }
+    Ok(total)
+}
+
+/// Points drawn at a time.
+const DRAWN: usize = 1 << 16;
+
+fn part_seed(seed: u64, part: usize) -> u64 {
+    seed ^ (part as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// The mean log-density of rows.

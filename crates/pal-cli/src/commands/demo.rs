@@ -12,19 +12,20 @@ use pal::region::Region;
 use pal::shapes;
 use serde::Serialize;
 
-use super::demo_density;
 use super::plot::scene;
+use super::{demo_density, demo_fit};
 use crate::numbers::{Sum, readable};
 use crate::picture::Scene;
 use crate::picture::file::{self, Kind};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
-/// Decompose and draw three built-in regions, and two densities
+/// Decompose and draw three built-in regions, two densities, and a fit to simulated walkers
 ///
 /// A square without a triangle, a campus map with buildings, ponds and hedges, and a seven-pointed star. Writes for each the cells,
 /// their triangulation and the cells split by knots as pictures. Then a density on the map and one on the star, with samples, a
-/// probability and the certified mode. The map and its model are inputs to try other commands on.
+/// probability and the certified mode. Then simulated walkers on the map: a density fitted to their positions, compared with a mixture of
+/// Gaussians that does not know the map. The map, the walkers and the models are inputs to try other commands on.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal demo\n  \
@@ -37,7 +38,7 @@ pub struct Args {
 }
 
 /// A map of a campus: concave buildings, one with a court, some touching or overlapping.
-const CAMPUS: &str = include_str!("../../assets/campus.geojson");
+pub const CAMPUS: &str = include_str!("../../assets/campus.geojson");
 /// Knots per axis in the third picture.
 const KNOTS: usize = 9;
 const WIDTH: u32 = 1080;
@@ -84,6 +85,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         out.flush()?;
     }
     let model = demo_density::present(&regions, directory, &mut out, global)?;
+    demo_fit::present(&regions[1].2, directory, &mut out, global)?;
     if !global.json && !global.quiet {
         writeln!(out, "\nPictures: {}", directory.join("*.png").display())?;
         writeln!(out, "Try next: pal check {}", map.display())?;

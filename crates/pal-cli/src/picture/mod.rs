@@ -16,7 +16,7 @@ use pal::formula::Var;
 use pal::region::{Cell, Polytope};
 
 /// A point of the picture's plane, in the coordinates of the constraint.
-type Point = [f64; 2];
+pub type Point = [f64; 2];
 
 /// What a picture shows.
 pub struct Scene {

@@ -51,11 +51,11 @@ pub fn read(input: impl Read) -> Result<Table> {
     Ok(table)
 }
 
-fn number(field: &[u8]) -> Option<f64> {
+pub(super) fn number(field: &[u8]) -> Option<f64> {
     std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()
 }
 
-fn not_a_number(field: &[u8]) -> String {
+pub(super) fn not_a_number(field: &[u8]) -> String {
     let text = String::from_utf8_lossy(field.trim_ascii());
     if text.is_empty() {
         return "a number is missing".to_string();
@@ -67,7 +67,7 @@ fn not_a_number(field: &[u8]) -> String {
     format!("`{shown}{dots}` is not a number{hint}")
 }
 
-fn header(record: &ByteRecord) -> Result<Vec<String>> {
+pub(super) fn header(record: &ByteRecord) -> Result<Vec<String>> {
     let mut seen = HashSet::new();
     let mut names = Vec::with_capacity(record.len());
     for (column, field) in record.iter().enumerate() {
@@ -81,7 +81,7 @@ fn header(record: &ByteRecord) -> Result<Vec<String>> {
 }
 
 /// The cause without the crate's own words around it.
-fn plainly(error: csv::Error) -> anyhow::Error {
+pub(super) fn plainly(error: csv::Error) -> anyhow::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => anyhow::Error::new(error).context("cannot read"),
         other => anyhow::anyhow!("{other:?}"),
@@ -102,15 +102,13 @@ pub fn write<W: Write>(
     };
     let header: Vec<String> = names.iter().map(quoted).collect();
     writeln!(out, "{}", header.join(","))?;
-    let mut digits = ryu::Buffer::new();
     let mut line = Vec::new();
     produce(&mut |rows| {
         whole_rows(rows, columns)?;
         for row in rows.chunks_exact(columns) {
             line.clear();
             for value in row {
-                let text = digits.format(*value);
-                line.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
+                put_number(&mut line, *value);
                 line.push(b',');
             }
             if let Some(last) = line.last_mut() {
@@ -120,6 +118,13 @@ pub fn write<W: Write>(
         }
         Ok(())
     })
+}
+
+/// The shortest digits that are read back to the same bits.
+pub(super) fn put_number(line: &mut Vec<u8>, value: f64) {
+    let mut digits = ryu::Buffer::new();
+    let text = digits.format(value);
+    line.extend_from_slice(text.strip_suffix(".0").unwrap_or(text).as_bytes());
 }
 
 #[cfg(test)]

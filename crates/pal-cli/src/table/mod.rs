@@ -4,7 +4,9 @@
 //! file, so that a table of any length is replaced as a whole and never copied in memory.
 
 mod csv;
+pub mod frame;
 mod npy;
+mod parquet;
 
 use std::collections::HashMap;
 use std::fs::File;

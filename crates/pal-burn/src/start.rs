@@ -1,0 +1,160 @@
+//! Where training begins: parameters that already look a little like the data.
+//!
+//! Points are divided into as many clusters as a model has components (k-means), and each component begins as a rough picture of its cluster: a smooth
+//! histogram for splines, a Gaussian for mixtures. For raw polynomials, whose coefficients have very different effects, [`scales`] finds one factor per
+//! parameter by L-BFGS, as the paper does.
+
+use burn::module::{Module, Param};
+use burn::optim::{GradientsParams, LBFGSConfig, LineSearchFn};
+use burn::tensor::{Tensor, TensorData};
+use pal::density::{Compiled, DensityError, Recipe};
+use pal::random::Stream;
+
+use crate::layer::{PalLayer, Points};
+use crate::model::{MixtureSettings, Scaler, doubles};
+use crate::random::Normal;
+
+/// Points that clusters are made of; more would change little.
+const ENOUGH: usize = 20_000;
+/// Rounds of k-means.
+const ROUNDS: usize = 12;
+/// The share of a flat density in every starting component, so that no component begins with zeros.
+const FLAT: f64 = 0.1;
+
+/// Parameters of a family to begin with, one row.
+pub fn family_params(compiled: &Compiled, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
+    let mut normal = Normal::new(seed, u64::MAX);
+    match compiled.recipe() {
+        Recipe::Sos(recipe) => {
+            let square = |_| {
+                let mut row = vec![0.0; 1 + recipe.size];
+                // The constant comes first; the rest tells the squares apart.
+                row[1..].iter_mut().for_each(|value| *value = 0.1 * normal.next());
+                row[1] = 1.0;
+                row
+            };
+            Ok((0..recipe.components).flat_map(square).collect())
+        }
+        Recipe::Spline(recipe) => {
+            let n = compiled.dimension();
+            let points = thinned(points, n);
+            let (features, _) = compiled.features(&points)?;
+            let width = compiled.family().num_features();
+            let mut params = Vec::with_capacity(compiled.num_params());
+            for members in clusters(&points, n, recipe.mixtures, seed) {
+                params.push((members.len().max(1) as f64).ln());
+                let mut from = 0;
+                for axis in &recipe.axes {
+                    // Values at knots come first, then derivatives. A point belongs to the knots around it by the weights of its features.
+                    let knots = axis.params / 2;
+                    let mut share = vec![0.0; knots];
+                    for member in &members {
+                        let near = &features[member * width + from..][..knots];
+                        share.iter_mut().zip(near).for_each(|(share, near)| *share += near.abs());
+                    }
+                    let mean = share.iter().sum::<f64>() / knots as f64;
+                    let mean = if mean > 0.0 { mean } else { 1.0 };
+                    let value = |share: &f64| (share / mean + FLAT).sqrt() * (1.0 + 0.02 * normal.next());
+                    params.extend(share.iter().map(value).collect::<Vec<f64>>());
+                    params.extend(std::iter::repeat_n(0.0, knots));
+                    from += axis.params;
+                }
+            }
+            Ok(params)
+        }
+    }
+}
+
+/// Parameters of a mixture to begin with, one row; points are scaled ones.
+pub fn mixture_params(settings: &MixtureSettings, points: &[f64], seed: u64) -> Vec<f64> {
+    let n = settings.dimension;
+    let points = thinned(points, n);
+    let mut params = Vec::with_capacity(settings.num_params());
+    for members in clusters(&points, n, settings.components, seed) {
+        let own: Vec<f64> = members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
+        let Scaler { mean, deviation } = Scaler::of(&own, n);
+        params.push((members.len().max(1) as f64).ln());
+        params.extend(&mean);
+        // Clusters of one point or on a line are given some width.
+        params.extend(deviation.iter().map(|deviation| {
+            let narrow = members.len() < 2 || *deviation < 0.02;
+            -(if narrow { 0.02f64.max(deviation.min(0.1)) } else { *deviation }).ln()
+        }));
+        params.extend(std::iter::repeat_n(0.0, n * (n - 1) / 2));
+    }
+    params
+}
+
+/// At most [`ENOUGH`] points, taken evenly.
+fn thinned(points: &[f64], n: usize) -> Vec<f64> {
+    let step = (points.len() / n.max(1)).div_ceil(ENOUGH).max(1);
+    points.chunks_exact(n.max(1)).step_by(step).flatten().copied().collect()
+}
+
+/// The rows of each of so many clusters; a cluster can be empty where there are few different points.
+fn clusters(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
+    let scaled = Scaler::of(points, n).apply(points);
+    let rows: Vec<&[f64]> = scaled.chunks_exact(n).collect();
+    if rows.is_empty() {
+        return vec![Vec::new(); count];
+    }
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+    let mut stream = Stream::new(seed, u64::MAX - 1);
+    let mut centres: Vec<Vec<f64>> = Vec::with_capacity(count);
+    let mut nearest = vec![f64::INFINITY; rows.len()];
+    while centres.len() < count {
+        // The first anywhere, the others far from those before: with a probability that grows with the square of the distance.
+        let total: f64 = nearest.iter().filter(|d| d.is_finite()).sum();
+        let mut left = stream.unit() * total;
+        let far = nearest.iter().position(|d| {
+            left -= d;
+            left < 0.0
+        });
+        let anywhere = ((stream.unit() * rows.len() as f64) as usize).min(rows.len() - 1);
+        let chosen = if total > 0.0 { far.unwrap_or(anywhere) } else { anywhere };
+        let centre = rows[chosen].to_vec();
+        nearest.iter_mut().zip(&rows).for_each(|(d, row)| *d = d.min(distance(row, &centre)));
+        centres.push(centre);
+    }
+    let mut members = vec![Vec::new(); count];
+    for _ in 0..ROUNDS {
+        members = vec![Vec::new(); count];
+        for (index, row) in rows.iter().enumerate() {
+            let best = (0..count).min_by(|a, b| distance(row, &centres[*a]).total_cmp(&distance(row, &centres[*b])));
+            members[best.unwrap_or(0)].push(index);
+        }
+        for (centre, members) in centres.iter_mut().zip(&members).filter(|(_, members)| !members.is_empty()) {
+            for (j, value) in centre.iter_mut().enumerate() {
+                *value = members.iter().map(|row| rows[*row][j]).sum::<f64>() / members.len() as f64;
+            }
+        }
+    }
+    members
+}
+
+#[derive(Module, Debug)]
+struct Scale {
+    factors: Param<Tensor<2>>,
+}
+
+/// One factor per parameter that makes the outputs of an untrained network likeliest, by L-BFGS. The loss without factors and with them comes along.
+pub fn scales(layer: &PalLayer, outputs: Tensor<2>, points: &Points) -> (Vec<f64>, [f64; 2]) {
+    let outputs = outputs.without_autodiff();
+    let (device, dtype) = (outputs.device(), outputs.dtype());
+    let size = layer.num_params();
+    let ones = Tensor::<2>::from_data(TensorData::new(vec![1.0; size], [1, size]), (&device.autodiff(), dtype));
+    let start = Scale { factors: Param::from_tensor(ones) };
+    let mut optimiser = LBFGSConfig::new().with_max_iter(60).with_line_search_fn(LineSearchFn::StrongWolfe).init();
+    let loss = |scale: &Scale| layer.loss(outputs.clone() * scale.factors.val(), points);
+    let value = |scale: &Scale| doubles(loss(scale)).first().copied().unwrap_or(f64::NAN);
+    let before = value(&start);
+    let (scale, _) = optimiser.step(1.0, start.clone(), |scale: Scale| {
+        let loss = loss(&scale);
+        let gradients = GradientsParams::from_grads(loss.backward(), &scale);
+        (doubles(loss).first().copied().unwrap_or(f64::NAN), gradients)
+    });
+    let after = value(&scale);
+    // A search that went astray is no reason to begin worse.
+    let (scale, after) = if after < before { (scale, after) } else { (start, before) };
+    (doubles(scale.factors.val()), [before, after])
+}

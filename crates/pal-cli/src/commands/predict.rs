@@ -1,0 +1,80 @@
+//! `pal predict`: the densities that a network gives for rows of inputs.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::Serialize;
+
+use crate::learn::{Data, Saved, parse_names};
+use crate::model::check_output;
+use crate::numbers::counted;
+use crate::progress::Progress;
+use crate::table::frame::{Frame, Wanted};
+use crate::{Global, Outcome, output};
+
+/// Turn rows of inputs into densities
+///
+/// The network of `pal train` is asked about every row of a table. What comes out is a model with one density for each row, which all
+/// other commands take: sample from it, ask for probabilities, modes and marginals with --row.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    pal predict net.safetensors --data now.csv -o densities.safetensors\n  \
+    pal sample densities.safetensors --row 3 -n 1000 -o future.csv\n  \
+    pal mode densities.safetensors --row all\n\n\
+    Exit codes: 0 done, 2 error")]
+pub struct Args {
+    /// The trained network
+    #[arg(value_name = "NETWORK")]
+    network: PathBuf,
+    /// The inputs, .csv or .parquet
+    #[arg(long, value_name = "TABLE")]
+    data: PathBuf,
+    /// The columns of the inputs [default: those of the training]
+    #[arg(long, value_name = "NAMES", value_parser = parse_names)]
+    inputs: Option<std::vec::Vec<String>>,
+    /// The densities, a .safetensors file
+    #[arg(long, short, value_name = "MODEL")]
+    output: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Report {
+    output: String,
+    rows: usize,
+    parameters: usize,
+}
+
+pub fn run(args: &Args, global: Global) -> Result<Outcome> {
+    check_output(&args.output)?;
+    let name = args.network.display().to_string();
+    let _progress = Progress::waiting("predicting", !global.quiet);
+    let saved = Saved::load(&args.network)?;
+    let known = saved.columns();
+    ensure!(!known.inputs.is_empty(), "{name}: this model has no inputs: it is one density already");
+    let inputs = args.inputs.as_ref().unwrap_or(&known.inputs);
+    let (given, wanted) = (inputs.len(), known.inputs.len());
+    ensure!(given == wanted, "--inputs: {given} columns, but the network has {wanted} inputs");
+    let frame = Frame::read(&args.data, Wanted { numbers: inputs, text: None })?;
+    if let Some(at) = frame.numbers.iter().position(|value| !value.is_finite()) {
+        let place = frame.place(at / given);
+        bail!("{}: {place}, column `{}`: {}", args.data.display(), inputs[at % given], frame.numbers[at]);
+    }
+    ensure!(frame.rows() > 0, "{}: no rows", args.data.display());
+    // Only inputs matter: points are there for their number.
+    let dimension = known.outputs.len();
+    let data = Data { points: vec![0.0; frame.rows() * dimension], dimension, inputs: frame.numbers };
+    let model = saved.densities(&data).with_context(|| name)?;
+    output::replace(&args.output, &model.to_bytes()?)?;
+    let (rows, parameters) = (model.rows(), model.family().num_params());
+    let output = args.output.display().to_string();
+    let mut out = output::stdout();
+    if global.json {
+        output::json_line(&mut out, &Report { output, rows, parameters })?;
+    } else if !global.quiet {
+        let densities = if rows == 1 { "1 density".to_string() } else { format!("{rows} densities") };
+        writeln!(out, "{output}: {densities}, {} each", counted(parameters, "parameter"))?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}

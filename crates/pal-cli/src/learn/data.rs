@@ -1,0 +1,173 @@
+//! Rows of data for training: which columns, which rows are fit for use, and which are for what.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use pal::formula::Membership;
+use pal_burn::Split;
+
+use crate::input;
+use crate::numbers::counted;
+use crate::table::frame::{Frame, Wanted};
+
+/// The columns that matter.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    /// What is known; none for an unconditional density.
+    pub inputs: Vec<String>,
+    /// The point, one column for each variable of the constraint, in its order.
+    pub outputs: Vec<String>,
+}
+
+impl Columns {
+    /// Complains about columns that cannot stand for the variables of a constraint.
+    pub fn check(&self, variables: &[&str]) -> Result<()> {
+        let known = variables.join(", ");
+        ensure!(
+            self.outputs.len() == variables.len(),
+            "{} for outputs, but the constraint has {} ({known}); give one for each, in that order",
+            counted(self.outputs.len(), "column"),
+            counted(variables.len(), "variable")
+        );
+        let permuted = self.outputs.iter().all(|name| variables.contains(&name.as_str())) && self.outputs != variables;
+        ensure!(
+            !permuted,
+            "the columns {} are the variables of the constraint in another order; write {}",
+            self.outputs.join(","),
+            variables.join(",")
+        );
+        for (k, name) in self.inputs.iter().enumerate() {
+            ensure!(!self.inputs[..k].contains(name), "the input `{name}` is given twice");
+            ensure!(!self.outputs.contains(name), "`{name}` is an input and an output; it can be one of them");
+        }
+        for (k, name) in self.outputs.iter().enumerate() {
+            ensure!(!self.outputs[..k].contains(name), "the output `{name}` is given twice");
+        }
+        Ok(())
+    }
+}
+
+/// Rows of some purpose.
+#[derive(Clone, Debug, Default)]
+pub struct Data {
+    /// As in the file, row by row.
+    pub inputs: Vec<f64>,
+    /// Row by row.
+    pub points: Vec<f64>,
+    /// Coordinates of a point.
+    pub dimension: usize,
+}
+
+impl Data {
+    pub fn rows(&self) -> usize {
+        self.points.len() / self.dimension.max(1)
+    }
+
+    fn pick(&self, rows: &[usize]) -> Data {
+        let width = self.inputs.len() / self.rows().max(1);
+        let take = |values: &[f64], width: usize| -> Vec<f64> {
+            rows.iter().flat_map(|row| &values[row * width..(row + 1) * width]).copied().collect()
+        };
+        Data {
+            inputs: take(&self.inputs, width),
+            points: take(&self.points, self.dimension),
+            dimension: self.dimension,
+        }
+    }
+}
+
+/// The three parts of the data, and how many rows were left out.
+#[derive(Debug)]
+pub struct Parts {
+    pub train: Data,
+    pub validation: Data,
+    pub test: Data,
+    pub dropped: usize,
+}
+
+/// Where data come from.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    pub columns: &'a Columns,
+    pub group: Option<&'a str>,
+    pub membership: &'a Membership,
+    /// Whether to leave out what cannot be used, rather than to complain.
+    pub drop_invalid: bool,
+}
+
+/// Rows that an error names.
+const NAMED: usize = 5;
+
+impl Source<'_> {
+    /// The usable rows of a file, their groups, and how many rows were left out.
+    pub fn read(&self, path: &Path) -> Result<(Data, Vec<String>, usize)> {
+        let Columns { inputs, outputs } = self.columns;
+        let names = [&inputs[..], &outputs[..]].concat();
+        let frame = Frame::read(path, Wanted { numbers: &names, text: self.group })?;
+        let (width, dimension) = (names.len(), outputs.len());
+        let points: Vec<f64> =
+            frame.numbers.chunks_exact(width).flat_map(|row| &row[inputs.len()..]).copied().collect();
+        let inside = self.membership.contains_batch(&points);
+        let trouble = |row: usize| -> Option<String> {
+            let values = &frame.numbers[row * width..(row + 1) * width];
+            let bad = values.iter().position(|value| !value.is_finite());
+            match bad {
+                Some(at) if values[at].is_nan() => Some(format!("`{}` is missing or not a number", names[at])),
+                Some(at) => Some(format!("`{}` is infinite", names[at])),
+                None => (!inside[row]).then(|| "outside the constraint".to_string()),
+            }
+        };
+        let invalid: Vec<usize> = (0..frame.rows()).filter(|row| trouble(*row).is_some()).collect();
+        if !invalid.is_empty() && !self.drop_invalid {
+            let some = invalid.iter().take(NAMED);
+            let some: Vec<String> =
+                some.map(|row| format!("{}: {}", frame.place(*row), trouble(*row).unwrap_or_default())).collect();
+            let more =
+                if invalid.len() > NAMED { format!("; and {} more", invalid.len() - NAMED) } else { String::new() };
+            bail!(
+                "{}: {} of {} cannot be used: {}{more}; --drop-invalid leaves them out",
+                input::name(path),
+                invalid.len(),
+                counted(frame.rows(), "row"),
+                some.join("; ")
+            );
+        }
+        let mut left_out = invalid.iter().copied().peekable();
+        let mut data = Data { dimension, ..Data::default() };
+        let mut groups = Vec::new();
+        for row in 0..frame.rows() {
+            if left_out.next_if_eq(&row).is_some() {
+                continue;
+            }
+            let values = &frame.numbers[row * width..(row + 1) * width];
+            data.inputs.extend(&values[..inputs.len()]);
+            data.points.extend(&values[inputs.len()..]);
+            groups.push(frame.text.get(row).cloned().unwrap_or_else(|| row.to_string()));
+        }
+        Ok((data, groups, invalid.len()))
+    }
+
+    /// One file divided by groups, 70 to 15 to 15, or a file for each purpose.
+    pub fn parts(&self, data: &Path, others: Option<(&PathBuf, Option<&PathBuf>)>, seed: u64) -> Result<Parts> {
+        let (train, groups, dropped) = self.read(data)?;
+        let name = || input::name(data);
+        if let Some((validation, test)) = others {
+            let empty = Data { dimension: train.dimension, ..Data::default() };
+            let (validation, _, more) = self.read(validation)?;
+            let (test, _, most) = test.map_or(Ok((empty, Vec::new(), 0)), |test| self.read(test))?;
+            ensure!(train.rows() > 0, "{}: no rows to train on", name());
+            ensure!(validation.rows() > 0, "no rows to validate on: the file of --val-data has none that can be used");
+            return Ok(Parts { train, validation, test, dropped: dropped + more + most });
+        }
+        let what = if self.group.is_some() { "groups" } else { "rows" };
+        let split = Split::new(&groups, seed).map_err(|error| {
+            let found = error.groups;
+            anyhow::anyhow!(
+                "too few {what} to divide: {found}, where at least 3 are needed for training, validation and test"
+            )
+        });
+        let split = split.with_context(name)?;
+        let [train, validation, test] = [&split.train, &split.validation, &split.test].map(|rows| train.pick(rows));
+        Ok(Parts { train, validation, test, dropped })
+    }
+}

@@ -1,0 +1,111 @@
+//! Training from files: what `pal fit` and `pal train` share.
+
+mod data;
+mod options;
+mod report;
+mod saved;
+mod session;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use pal::density::Model as Densities;
+use pal::region::Region;
+use pal_burn::{NetworkFile, Plan, Predictor, Scaler, Stop, weights};
+
+use data::Parts;
+use report::Counts;
+
+use crate::model::{check_output, names};
+use crate::progress::Progress;
+use crate::{Global, Outcome, output};
+
+pub use data::{Columns, Data, Source};
+pub use options::{Learning, parse_names};
+pub use report::{Summary, mean};
+pub use saved::Saved;
+
+/// Prints what came of a training; `None` if nothing did.
+pub fn conclude(summary: Option<Summary>, global: Global) -> Result<Outcome> {
+    let Some(summary) = summary else {
+        output::note("stopped before the first epoch was over; nothing was written");
+        return Ok(Outcome::Stopped);
+    };
+    summary.print(global)?;
+    Ok(if summary.stop == Stop::Asked { Outcome::Stopped } else { Outcome::Done })
+}
+
+/// Fits the model of the options to data: a density of the outputs given the inputs, if there are any. Without a result if it is stopped before the first
+/// epoch is over.
+pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Global) -> Result<Option<Summary>> {
+    let start = Instant::now();
+    learning.check(columns)?;
+    check_output(&learning.output)?;
+    let device = learning.device()?;
+    let constraint = learning.constraint.constraint()?;
+    let membership = constraint.membership().with_context(|| learning.constraint.name())?;
+    columns.check(&names(&constraint))?;
+    let family = match learning.is_pal() {
+        false => None,
+        true => {
+            let _progress = Progress::waiting("compiling", !global.quiet);
+            let compile = || Ok::<_, anyhow::Error>(learning.family.compile(&Region::new(&constraint)?, false)?.0);
+            Some(compile().with_context(|| learning.constraint.name())?)
+        }
+    };
+    let parts = learning.read(columns, &membership)?;
+    let Parts { train, validation, test, dropped } = &parts;
+    if *dropped > 0 && !global.quiet {
+        output::note(&format!("{} left out: missing, not finite or outside", crate::numbers::counted(*dropped, "row")));
+    }
+    let plan = Plan {
+        kind: learning.kind(hidden),
+        inputs: columns.inputs.clone(),
+        outputs: columns.outputs.clone(),
+        input_scaler: Scaler::of(&train.inputs, columns.inputs.len()),
+        output_scaler: Scaler::of(&train.points, columns.outputs.len()),
+        doubles: learning.doubles(),
+    };
+    let untrained = plan.build(&constraint, family.as_ref(), &device.clone().autodiff(), learning.seed)?;
+    let params = weights::count(&untrained);
+    let trained = session::train(learning, &plan, untrained, &parts, &device, global)?;
+    let Some(best) = trained.best else { return Ok(None) };
+    let saved = match (&trained.model, family) {
+        // Without inputs it is one density: the file that all other commands read.
+        (Predictor::Pal(model), Some(family)) if columns.inputs.is_empty() => {
+            Saved::Densities(Densities::new(family, model.params(None)).context("the trained density")?)
+        }
+        (_, family) => Saved::Network(Box::new(NetworkFile { plan, constraint, family, model: trained.model })),
+    };
+    output::replace(&learning.output, &saved.to_bytes()?)?;
+    if trained.stop != Stop::Asked {
+        session::forget(learning);
+    }
+    let likelihood = |data: &Data| -> Result<Option<f64>> {
+        let _progress = Progress::waiting("evaluating", !global.quiet);
+        if data.rows() == 0 { Ok(None) } else { Ok(Some(mean(&saved.log_prob(data)?))) }
+    };
+    let asked = if test.rows() > 0 { test } else { validation };
+    let violation = {
+        let _progress = Progress::waiting("sampling", !global.quiet);
+        saved.violation(asked, learning.violation_samples, learning.seed)?
+    };
+    Ok(Some(Summary {
+        model: learning.model_name(),
+        train_ll: likelihood(train)?,
+        val_ll: likelihood(validation)?,
+        test_ll: likelihood(test)?,
+        violation: violation.share(),
+        outside: violation.outside,
+        samples: violation.samples,
+        params,
+        epochs: trained.epochs,
+        best_epoch: best,
+        stop: trained.stop,
+        rows: Counts { train: train.rows(), validation: validation.rows(), test: test.rows(), dropped: *dropped },
+        seed: learning.seed,
+        seconds: start.elapsed().as_secs_f64(),
+        training_seconds: trained.seconds,
+        output: learning.output.display().to_string(),
+    }))
+}

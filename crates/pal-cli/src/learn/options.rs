@@ -1,0 +1,247 @@
+//! The options of training.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail, ensure};
+use clap::ValueEnum;
+use pal::formula::Membership;
+use pal_burn::{Device, Kind, OptimiserSettings, RelaxedSettings, Rule, TrainSettings};
+
+use super::data::{Columns, Parts, Source};
+use crate::family::FamilyArgs;
+use crate::input::ConstraintOption;
+use crate::model::names;
+
+/// Everything about a training but its columns.
+#[derive(clap::Args)]
+pub struct Learning {
+    #[command(flatten)]
+    pub constraint: ConstraintOption,
+    /// The data: a .csv file with a line of names, or a .parquet file
+    #[arg(long, value_name = "TABLE")]
+    data: PathBuf,
+    /// Rows with the same entry in this column stay together when data are divided 70 : 15 : 15
+    #[arg(long, value_name = "COLUMN", conflicts_with = "val_data")]
+    group: Option<String>,
+    /// Rows for validation; with this, --data is not divided
+    #[arg(long, value_name = "TABLE")]
+    val_data: Option<PathBuf>,
+    /// Rows for the test
+    #[arg(long, value_name = "TABLE", requires = "val_data")]
+    test_data: Option<PathBuf>,
+    /// Leave out rows that are incomplete, not finite or outside the constraint, and say how many
+    #[arg(long)]
+    drop_invalid: bool,
+    /// A model without guarantees in place of the layer, for comparison
+    #[arg(long, value_enum)]
+    baseline: Option<Baseline>,
+    #[command(flatten)]
+    pub family: FamilyArgs,
+    /// flow: transformations [default: 5]
+    #[arg(long, value_name = "T")]
+    transforms: Option<usize>,
+    /// dsp: the multiplier of the relaxed constraint at the start [default: 0.1]
+    #[arg(long, value_name = "M")]
+    multiplier: Option<f64>,
+    /// Passes through the data at most
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    epochs: usize,
+    /// Rows per step
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = parse_batch)]
+    batch: usize,
+    /// The largest step [default: 0.01 without inputs, else 0.001]
+    #[arg(long, value_name = "R", value_parser = parse_rate)]
+    learning_rate: Option<f64>,
+    /// How parameters are moved
+    #[arg(long, value_enum, default_value = "schedule-free")]
+    optimiser: OptimiserName,
+    /// Epochs without a better validation after which training ends; 0 for never
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    patience: usize,
+    /// The seed of everything random; the same seed gives the same model
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// The seed of the division into training, validation and test [default: --seed]
+    #[arg(long, value_name = "S", conflicts_with = "val_data")]
+    split_seed: Option<u64>,
+    /// The precision of networks [default: f64 without inputs, else f32]
+    #[arg(long, value_enum)]
+    precision: Option<Precision>,
+    /// Where to train
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceName,
+    /// How many points are drawn to measure how many are outside the constraint
+    #[arg(long, value_name = "N", default_value_t = 1_000_000)]
+    pub violation_samples: usize,
+    /// Go on where a training that was stopped left its checkpoint
+    #[arg(long, conflicts_with = "restart")]
+    pub resume: bool,
+    /// Begin anew although there is a checkpoint
+    #[arg(long)]
+    pub restart: bool,
+    /// The trained model, a .safetensors file; its checkpoint lies next to it while the training runs
+    #[arg(long, short, value_name = "MODEL")]
+    pub output: PathBuf,
+    /// Whether there are inputs; set by the command.
+    #[arg(skip)]
+    pub conditional: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Baseline {
+    /// A mixture of Gaussians
+    Gmm,
+    /// A mixture density network: the same, with parameters from a network
+    Mdn,
+    /// A neural spline flow
+    Flow,
+    /// One Gaussian with a relaxed constraint in its loss, in the manner of DeepSeaProbLog
+    Dsp,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OptimiserName {
+    /// Adam
+    Adam,
+    /// Schedule-free AdamW
+    ScheduleFree,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Precision {
+    F32,
+    F64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DeviceName {
+    Cpu,
+    Gpu,
+}
+
+fn parse_batch(text: &str) -> Result<usize> {
+    let batch = text.parse()?;
+    ensure!((1..=1 << 24).contains(&batch), "give between 1 and {} rows", 1 << 24);
+    Ok(batch)
+}
+
+fn parse_rate(text: &str) -> Result<f64> {
+    let rate: f64 = text.parse()?;
+    ensure!(rate.is_finite() && rate > 0.0, "give a positive number, such as 0.001");
+    Ok(rate)
+}
+
+/// Names of columns, separated by commas.
+pub fn parse_names(text: &str) -> Result<Vec<String>> {
+    let names: Vec<String> = text.split(',').map(|name| name.trim().to_string()).collect();
+    ensure!(names.iter().all(|name| !name.is_empty()), "give names of columns, separated by commas, such as x,y");
+    Ok(names)
+}
+
+impl Learning {
+    /// Options that do not go together are mistakes.
+    pub fn check(&self, columns: &Columns) -> Result<()> {
+        if self.is_pal() {
+            self.family.check()?;
+        } else {
+            self.family.check_baseline(matches!(self.baseline, Some(Baseline::Gmm | Baseline::Mdn)))?;
+        }
+        let only = |option: &str, given: bool, baseline: Baseline, name: &str| -> Result<()> {
+            ensure!(!given || self.baseline == Some(baseline), "{option} is for --baseline {name}");
+            Ok(())
+        };
+        only("--transforms", self.transforms.is_some(), Baseline::Flow, "flow")?;
+        only("--multiplier", self.multiplier.is_some(), Baseline::Dsp, "dsp")?;
+        match (self.baseline, columns.inputs.is_empty()) {
+            (Some(Baseline::Gmm), false) => {
+                bail!("--baseline gmm has no inputs; --baseline mdn is the mixture with inputs")
+            }
+            (Some(Baseline::Mdn), true) => {
+                bail!("--baseline mdn needs inputs, as in `pal train`; --baseline gmm is the mixture without")
+            }
+            _ => {}
+        }
+        ensure!(self.epochs > 0, "--epochs 0: give at least one");
+        ensure!(self.violation_samples > 0, "--violation-samples 0: give at least one");
+        Ok(())
+    }
+
+    /// The variables of the constraint, as names of columns.
+    pub fn variables(&self) -> Result<Vec<String>> {
+        let constraint = self.constraint.constraint()?;
+        Ok(names(&constraint).into_iter().map(str::to_string).collect())
+    }
+
+    pub fn is_pal(&self) -> bool {
+        self.baseline.is_none()
+    }
+
+    /// How reports call the model.
+    pub fn model_name(&self) -> &'static str {
+        match self.baseline {
+            None => "pal",
+            Some(Baseline::Gmm) => "gmm",
+            Some(Baseline::Mdn) => "mdn",
+            Some(Baseline::Flow) => "flow",
+            Some(Baseline::Dsp) => "dsp",
+        }
+    }
+
+    /// What the model looks like.
+    pub fn kind(&self, hidden: &[usize]) -> Kind {
+        let hidden = hidden.to_vec();
+        match self.baseline {
+            None => Kind::Pal { hidden },
+            Some(Baseline::Gmm | Baseline::Mdn) => {
+                Kind::Mixture { components: self.family.components.unwrap_or(50), hidden }
+            }
+            Some(Baseline::Flow) => Kind::Flow {
+                transforms: self.transforms.unwrap_or(5),
+                bins: 8,
+                hidden: if hidden.is_empty() { vec![128, 128] } else { hidden },
+            },
+            Some(Baseline::Dsp) => {
+                let start = self.multiplier.unwrap_or(0.1);
+                Kind::Relaxed { hidden, relaxed: RelaxedSettings { start, seed: self.seed, ..Default::default() } }
+            }
+        }
+    }
+
+    pub fn doubles(&self) -> bool {
+        // Doubles cost little where there is no network to speak of.
+        let usual =
+            if self.conditional || self.baseline == Some(Baseline::Flow) { Precision::F32 } else { Precision::F64 };
+        self.precision.unwrap_or(usual) == Precision::F64
+    }
+
+    pub fn device(&self) -> Result<Device> {
+        match self.device {
+            DeviceName::Cpu => Ok(Device::flex()),
+            DeviceName::Gpu => bail!("--device gpu: this program was built without it"),
+        }
+    }
+
+    /// The settings of the loop.
+    pub fn settings(&self) -> TrainSettings {
+        let learning_rate = self.learning_rate.unwrap_or(if self.conditional { 1e-3 } else { 1e-2 });
+        let rule = match self.optimiser {
+            OptimiserName::Adam => Rule::Adam,
+            OptimiserName::ScheduleFree => Rule::ScheduleFree,
+        };
+        TrainSettings {
+            epochs: self.epochs,
+            batch: self.batch,
+            patience: (self.patience > 0).then_some(self.patience),
+            seed: self.seed,
+            optimiser: OptimiserSettings { rule, learning_rate, ..OptimiserSettings::default() },
+        }
+    }
+
+    /// Reads and divides the data.
+    pub fn read(&self, columns: &Columns, membership: &Membership) -> Result<Parts> {
+        let group = self.group.as_deref();
+        let source = Source { columns, group, membership, drop_invalid: self.drop_invalid };
+        let others = self.val_data.as_ref().map(|validation| (validation, self.test_data.as_ref()));
+        source.parts(&self.data, others, self.split_seed.unwrap_or(self.seed))
+    }
+}

@@ -1,0 +1,150 @@
+//! Trained models of both kinds: one density as all commands read it, or a network.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use pal::density::Model as Densities;
+use pal::formula::Constraint;
+use pal_burn::{Device, Model as _, NetworkFile, Predictor, Rows, Violation};
+
+use super::data::{Columns, Data};
+use crate::model;
+
+/// A trained model.
+pub enum Saved {
+    /// Without inputs.
+    Densities(Densities),
+    /// With inputs, or for comparison.
+    Network(Box<NetworkFile>),
+}
+
+/// Rows evaluated at a time.
+const PART: usize = 1 << 13;
+
+impl Saved {
+    /// Reads a file of either kind; errors name it.
+    pub fn load(path: &Path) -> Result<Saved> {
+        let name = || path.display().to_string();
+        let bytes = fs::read(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => anyhow!("no such file"),
+            _ if path.is_dir() => anyhow!("this is a directory; give a .safetensors file"),
+            _ => anyhow!(error).context("cannot read"),
+        });
+        let bytes = bytes.with_context(name)?;
+        if NetworkFile::recognises(&bytes) {
+            let file = NetworkFile::from_bytes(&bytes, &Device::flex()).map_err(|error| anyhow!("{error}"));
+            return Ok(Saved::Network(Box::new(file.with_context(name)?)));
+        }
+        Ok(Saved::Densities(model::load(path)?))
+    }
+
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        match self {
+            Saved::Densities(model) => Ok(model.to_bytes()?),
+            Saved::Network(file) => Ok(file.to_bytes()?),
+        }
+    }
+
+    pub fn constraint(&self) -> &Constraint {
+        match self {
+            Saved::Densities(model) => model.family().domain().constraint(),
+            Saved::Network(file) => &file.constraint,
+        }
+    }
+
+    /// The columns that it was trained on.
+    pub fn columns(&self) -> Columns {
+        match self {
+            Saved::Densities(_) => {
+                let outputs = model::names(self.constraint()).into_iter().map(str::to_string).collect();
+                Columns { inputs: Vec::new(), outputs }
+            }
+            Saved::Network(file) => Columns { inputs: file.plan.inputs.clone(), outputs: file.plan.outputs.clone() },
+        }
+    }
+
+    /// The log-density of each row.
+    pub fn log_prob(&self, data: &Data) -> Result<Vec<f64>> {
+        match self {
+            Saved::Densities(model) => Ok(model.family().log_prob(self.only(model)?, &data.points)?),
+            Saved::Network(file) => {
+                let rows = scaled(file, data);
+                let all: Vec<usize> = (0..rows.len()).collect();
+                let mut logs = Vec::with_capacity(all.len());
+                for part in all.chunks(PART) {
+                    logs.extend(pal_burn::doubles(file.model.log_prob(&rows.batch(part, 0))?));
+                }
+                Ok(logs)
+            }
+        }
+    }
+
+    /// How many of so many samples are outside the constraint, by exact membership.
+    pub fn violation(&self, data: &Data, samples: usize, seed: u64) -> Result<Violation> {
+        let membership = self.constraint().membership()?;
+        match self {
+            Saved::Densities(model) => {
+                let density = model.family().distribution(self.only(model)?)?;
+                let mut total = Violation { samples: 0, outside: 0 };
+                for from in (0..samples).step_by(1 << 20) {
+                    let points = density.sample((samples - from).min(1 << 20), seed.wrapping_add(from as u64))?;
+                    let inside = membership.contains_batch(&points);
+                    total.samples += inside.len();
+                    total.outside += inside.iter().filter(|inside| !**inside).count();
+                }
+                Ok(total)
+            }
+            Saved::Network(file) => {
+                Ok(pal_burn::violation(&file.model, &scaled(file, data), &membership, samples, seed)?)
+            }
+        }
+    }
+
+    /// Points of a model without inputs.
+    pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>> {
+        match self {
+            Saved::Densities(model) => Ok(model.family().distribution(self.only(model)?)?.sample(count, seed)?),
+            Saved::Network(file) => Ok(file.model.sample(None, count, seed)?),
+        }
+    }
+
+    /// One density for each row of inputs.
+    pub fn densities(self, data: &Data) -> Result<Densities> {
+        match self {
+            Saved::Densities(model) => Ok(model),
+            Saved::Network(file) => {
+                let rows = scaled(&file, data);
+                let NetworkFile { model, family, .. } = *file;
+                let (Predictor::Pal(model), Some(family)) = (model, family) else {
+                    return Err(anyhow!("a model for comparison has no densities on the constraint"));
+                };
+                let all: Vec<usize> = (0..rows.len()).collect();
+                let mut params = Vec::with_capacity(all.len() * family.num_params());
+                for part in all.chunks(PART) {
+                    params.extend(model.params(rows.batch(part, 0).inputs));
+                }
+                Ok(Densities::new(family, params)?)
+            }
+        }
+    }
+
+    fn only<'m>(&self, model: &'m Densities) -> Result<&'m [f64]> {
+        let rows = model.rows();
+        ensure!(rows == 1, "the model has {rows} densities; data are evaluated under one");
+        Ok(model.params())
+    }
+}
+
+/// Rows as the network wants them.
+fn scaled(file: &NetworkFile, data: &Data) -> Rows {
+    Rows {
+        inputs: file.plan.input_scaler.apply(&data.inputs),
+        columns: file.plan.inputs.len(),
+        points: data.points.clone(),
+        dimension: data.dimension,
+        device: Device::flex(),
+        dtype: file.plan.dtype(),
+    }
+}

@@ -1,0 +1,264 @@
+//! Columns by name, numbers and text: the data that models are trained on, from CSV and Parquet files.
+//!
+//! Numbers that are missing are NaN here; whoever uses a frame says which rows those are.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use csv::{ByteRecord, ReaderBuilder, Terminator};
+
+use super::csv::{header, not_a_number, number, plainly, put_number};
+use super::{BUFFER, is_standard, parquet};
+use crate::output;
+
+/// Some columns of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// Row by row, in the order in which the columns were asked for; NaN where a number is missing.
+    pub numbers: Vec<f64>,
+    /// How many of them in each row.
+    pub width: usize,
+    /// One per row, if a column of text was asked for.
+    pub text: Vec<String>,
+    /// The line on which each row ends, for text files.
+    lines: Option<Vec<u64>>,
+}
+
+/// Which columns of a file are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub numbers: &'a [String],
+    pub text: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// Where they are among the columns of a file: those with numbers, and the one with text.
+    pub(super) fn find(&self, present: &[String]) -> Result<(Vec<usize>, Option<usize>)> {
+        let position = |name: &str| {
+            let found = present.iter().position(|other| other == name);
+            found.with_context(|| format!("there is no column `{name}`; the columns are {}", present.join(", ")))
+        };
+        let numbers = self.numbers.iter().map(|name| position(name)).collect::<Result<_>>()?;
+        Ok((numbers, self.text.map(position).transpose()?))
+    }
+}
+
+impl Frame {
+    pub(super) fn new(width: usize) -> Frame {
+        Frame { numbers: Vec::new(), width, text: Vec::new(), lines: None }
+    }
+
+    /// Reads columns of a file by its extension; `-` is CSV on standard input.
+    pub fn read(path: &Path, wanted: Wanted) -> Result<Frame> {
+        if is_standard(path) {
+            return read_csv(io::stdin().lock(), wanted).context("standard input");
+        }
+        let attempt = || -> Result<Frame> {
+            let kind = Kind::of(path).context("data are read from .csv or .parquet files, or as CSV from `-`")?;
+            let file = match File::open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("no such file"),
+                opened => opened.context("cannot read")?,
+            };
+            match kind {
+                Kind::Csv => read_csv(file, wanted),
+                Kind::Parquet => parquet::read(file, wanted),
+            }
+        };
+        attempt().with_context(|| path.display().to_string())
+    }
+
+    pub fn rows(&self) -> usize {
+        if self.width > 0 { self.numbers.len() / self.width } else { self.text.len() }
+    }
+
+    /// How messages call a row: by its line in a text file, else by its number from 1 on.
+    pub fn place(&self, row: usize) -> String {
+        match &self.lines {
+            Some(lines) => format!("line {}", lines[row]),
+            None => format!("row {}", row + 1),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Csv,
+    Parquet,
+}
+
+impl Kind {
+    fn of(path: &Path) -> Option<Kind> {
+        match path.extension()?.to_string_lossy().to_lowercase().as_str() {
+            "csv" => Some(Kind::Csv),
+            "parquet" | "pq" => Some(Kind::Parquet),
+            _ => None,
+        }
+    }
+}
+
+/// Reads columns of a table with a header line.
+fn read_csv(input: impl Read, wanted: Wanted) -> Result<Frame> {
+    // As for tables of numbers: every record ends with a line feed, so that the reader's position tells the line.
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .terminator(Terminator::Any(b'\n'))
+        .buffer_capacity(BUFFER)
+        .from_reader(input.chain(&b"\n"[..]));
+    let mut record = ByteRecord::new();
+    let mut frame = Frame::new(wanted.numbers.len());
+    let mut lines = Vec::new();
+    let mut head: Option<(Vec<String>, Vec<usize>, Option<usize>)> = None;
+    while reader.read_byte_record(&mut record).map_err(plainly)? {
+        let line = reader.position().line().saturating_sub(1);
+        if record.len() == 1 && record[0].trim_ascii().is_empty() {
+            continue;
+        }
+        let Some((names, numbers, text)) = &head else {
+            let names = header(&record).with_context(|| format!("line {line}"))?;
+            let named = record.iter().any(|field| number(field).is_none());
+            ensure!(named, "line {line}: the first line must name the columns");
+            let (numbers, text) = wanted.find(&names)?;
+            head = Some((names, numbers, text));
+            continue;
+        };
+        if record.len() != names.len() {
+            let found = crate::numbers::counted(record.len(), "field");
+            bail!("line {line}: {found}, but the first line has {}", names.len());
+        }
+        for column in numbers {
+            let field = record[*column].trim_ascii();
+            let value = if field.is_empty() { Some(f64::NAN) } else { number(field) };
+            let Some(value) = value else {
+                bail!("line {line}, column `{}`: {}", names[*column], not_a_number(field));
+            };
+            frame.numbers.push(value);
+        }
+        if let Some(column) = text {
+            let field = std::str::from_utf8(record[*column].trim_ascii()).ok().filter(|field| !field.is_empty());
+            let name = &names[*column];
+            frame
+                .text
+                .push(field.with_context(|| format!("line {line}, column `{name}`: text is missing"))?.to_string());
+        }
+        lines.push(line);
+    }
+    ensure!(head.is_some(), "the file is empty; it should have a line of names and rows of data");
+    frame.lines = Some(lines);
+    Ok(frame)
+}
+
+/// A column on its way out.
+pub enum Column<'a> {
+    Numbers(&'a str, Vec<f64>),
+    Text(&'a str, Vec<String>),
+}
+
+impl Column<'_> {
+    pub fn name(&self) -> &str {
+        match self {
+            Column::Numbers(name, _) | Column::Text(name, _) => name,
+        }
+    }
+}
+
+/// Complains about a name under which data cannot be written, before the work for it is done.
+pub fn check_output(path: &Path) -> Result<()> {
+    ensure!(
+        is_standard(path) || Kind::of(path).is_some(),
+        "{}: data are written as .csv or .parquet; choose one of these names",
+        path.display()
+    );
+    if is_standard(path) { Ok(()) } else { output::check_place(path) }
+}
+
+/// Writes columns of equal length by the extension of the file; `-` is CSV on standard output.
+pub fn write(path: &Path, columns: &[Column]) -> Result<()> {
+    if is_standard(path) {
+        let mut out = output::stdout();
+        write_csv(&mut out, columns)?;
+        return Ok(out.flush()?);
+    }
+    output::replace_with(path, |file| match Kind::of(path) {
+        Some(Kind::Parquet) => parquet::write(file, columns),
+        _ => write_csv(file, columns),
+    })
+}
+
+fn write_csv(out: &mut impl Write, columns: &[Column]) -> Result<()> {
+    let mut writer = csv::WriterBuilder::new().buffer_capacity(BUFFER).from_writer(out);
+    writer.write_record(columns.iter().map(Column::name)).map_err(plainly)?;
+    let rows = columns.first().map_or(0, |column| match column {
+        Column::Numbers(_, values) => values.len(),
+        Column::Text(_, values) => values.len(),
+    });
+    let mut field = Vec::new();
+    for row in 0..rows {
+        for column in columns {
+            match column {
+                Column::Numbers(_, values) => {
+                    field.clear();
+                    put_number(&mut field, values[row]);
+                    writer.write_field(&field).map_err(plainly)?;
+                }
+                Column::Text(_, values) => writer.write_field(&values[row]).map_err(plainly)?,
+            }
+        }
+        writer.write_record(None::<&[u8]>).map_err(plainly)?;
+    }
+    writer.flush().context("cannot write")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted<'a>(numbers: &'a [String], text: Option<&'a str>) -> Wanted<'a> {
+        Wanted { numbers, text }
+    }
+
+    #[test]
+    fn columns_lines_and_gaps() {
+        let text = "id,x,note,y\na,1,first,2\n\n\"b\nc\",nan,\"a, b\",-inf\nd,,,0.5\n";
+        let names = ["y".to_string(), "x".to_string()];
+        let frame = read_csv(text.as_bytes(), wanted(&names, Some("id"))).unwrap();
+        assert_eq!((frame.rows(), frame.width), (3, 2));
+        assert_eq!(frame.numbers[..2], [2.0, 1.0]);
+        assert!(frame.numbers[2] == f64::NEG_INFINITY && frame.numbers[3].is_nan());
+        assert!(frame.numbers[4] == 0.5 && frame.numbers[5].is_nan());
+        assert_eq!(frame.text, ["a", "b\nc", "d"]);
+        assert_eq!([frame.place(0), frame.place(2)], ["line 2", "line 6"]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        let names = ["x".to_string()];
+        let error = |text: &str, group: Option<&str>| {
+            format!("{:#}", read_csv(text.as_bytes(), wanted(&names, group)).unwrap_err())
+        };
+        assert_eq!(error("a,b\n1,2\n", None), "there is no column `x`; the columns are a, b");
+        assert_eq!(error("x\n1\nfoo\n", None), "line 3, column `x`: `foo` is not a number");
+        assert_eq!(error("x,y\n1\n", None), "line 2: 1 field, but the first line has 2");
+        assert_eq!(error("1,2\n3,4\n", None), "line 1: the first line must name the columns");
+        assert_eq!(error("x,id\n1,\n", Some("id")), "line 2, column `id`: text is missing");
+        assert!(error(" \n", None).contains("the file is empty"));
+    }
+
+    #[test]
+    fn both_formats_keep_every_bit() {
+        let folder = std::env::temp_dir().join(format!("pal-frame-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let values: Vec<f64> = (0..5000).map(|k| f64::from(k) / 7.0 - 1e-300 * f64::from(k)).collect();
+        let labels: Vec<String> = (0..5000).map(|k| format!("track \"{}\", é", k / 10)).collect();
+        let names = ["x".to_string()];
+        for name in ["f.csv", "f.parquet"] {
+            let path = folder.join(name);
+            write(&path, &[Column::Text("id", labels.clone()), Column::Numbers("x", values.clone())]).unwrap();
+            let frame = Frame::read(&path, wanted(&names, Some("id"))).unwrap();
+            assert_eq!((&frame.numbers, &frame.text), (&values, &labels), "{name}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
