@@ -132,6 +132,9 @@ fn clusters(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Vec<usize>
     members
 }
 
+/// Runs of L-BFGS at most.
+const ATTEMPTS: usize = 10;
+
 #[derive(Module, Debug)]
 struct Scale {
     factors: Param<Tensor<2>>,
@@ -144,17 +147,27 @@ pub fn scales(layer: &PalLayer, outputs: Tensor<2>, points: &Points) -> (Vec<f64
     let size = layer.num_params();
     let ones = Tensor::<2>::from_data(TensorData::new(vec![1.0; size], [1, size]), (&device.autodiff(), dtype));
     let start = Scale { factors: Param::from_tensor(ones) };
-    let mut optimiser = LBFGSConfig::new().with_max_iter(60).with_line_search_fn(LineSearchFn::StrongWolfe).init();
     let loss = |scale: &Scale| layer.loss(outputs.clone() * scale.factors.val(), points);
     let value = |scale: &Scale| doubles(loss(scale)).first().copied().unwrap_or(f64::NAN);
     let before = value(&start);
-    let (scale, _) = optimiser.step(1.0, start.clone(), |scale: Scale| {
-        let loss = loss(&scale);
-        let gradients = GradientsParams::from_grads(loss.backward(), &scale);
-        (doubles(loss).first().copied().unwrap_or(f64::NAN), gradients)
-    });
-    let after = value(&scale);
-    // A search that went astray is no reason to begin worse.
-    let (scale, after) = if after < before { (scale, after) } else { (start, before) };
-    (doubles(scale.factors.val()), [before, after])
+    let (mut best, mut after) = (start, before);
+    for _ in 0..ATTEMPTS {
+        // A line search that gives up at a zero of a polynomial ends a run; the next one begins with a fresh memory.
+        let mut optimiser = LBFGSConfig::new().with_max_iter(50).with_line_search_fn(LineSearchFn::StrongWolfe).init();
+        let (scale, _) = optimiser.step(1.0, best.clone(), |scale: Scale| {
+            let loss = loss(&scale);
+            let gradients = GradientsParams::from_grads(loss.backward(), &scale);
+            (doubles(loss).first().copied().unwrap_or(f64::NAN), gradients)
+        });
+        let found = value(&scale);
+        // Nor is a search that went astray a reason to begin worse.
+        let better = found < after - 1e-6;
+        if found < after {
+            (best, after) = (scale, found);
+        }
+        if !better {
+            break;
+        }
+    }
+    (doubles(best.factors.val()), [before, after])
 }

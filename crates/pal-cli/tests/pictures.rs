@@ -94,16 +94,21 @@ fn the_demo_needs_no_input() {
     let folder = Folder::new("demo");
     let rows = folder.pal(&["demo", "--json", "-o", "new/pictures"]).done().json_lines();
     let area = |k: usize| rows[k]["area"].as_f64().unwrap();
-    assert_eq!((rows.len(), &rows[0]["area_exact"]), (5, &serde_json::json!("7/2")));
-    assert!(
-        rows[..3].iter().all(|row| row["type"] == "region") && rows[3..].iter().all(|row| row["type"] == "density")
-    );
-    assert!(rows[3..].iter().all(|row| row["gap"].as_f64().unwrap() <= 1e-6));
+    assert_eq!((rows.len(), &rows[0]["area_exact"]), (7, &serde_json::json!("7/2")));
+    let kinds: Vec<&str> = rows.iter().map(|row| row["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["region", "region", "region", "density", "density", "fit", "fit"]);
+    assert!(rows[3..5].iter().all(|row| row["gap"].as_f64().unwrap() <= 1e-6));
+    // The fit stays on the map and is at least as likely as the mixture, which does not.
+    let (fit, mixture) = (&rows[5], &rows[6]);
+    assert_eq!((&fit["outside"], &fit["samples"]), (&0.into(), &1_000_000.into()));
+    assert!(mixture["violation"].as_f64().unwrap() > 0.005, "{mixture}");
+    assert!(fit["test_ll"].as_f64().unwrap() >= mixture["test_ll"].as_f64().unwrap(), "{fit} {mixture}");
     // Seven points: 7 R r sin(pi/7), with the notches at r = R cos(3 pi/7) / cos(2 pi/7).
     let angle = std::f64::consts::PI / 7.0;
     let star = 7.0 * 100.0 * (3.0 * angle).cos() / (2.0 * angle).cos() * angle.sin();
     assert!((area(2) / star - 1.0).abs() < 1e-6, "{} {star}", area(2));
-    for picture in rows.iter().flat_map(|row| row["pictures"].as_array().unwrap()) {
+    let drawn = rows[..5].iter().flat_map(|row| row["pictures"].as_array().unwrap());
+    for picture in drawn.chain(rows[5..].iter().map(|row| &row["picture"])) {
         assert_eq!(decode(&folder.read(picture.as_str().unwrap())).0, 1080);
     }
     // The map can be used as an input, and says the same.
@@ -113,6 +118,4 @@ fn the_demo_needs_no_input() {
     let query = ["query", "new/pictures/campus-model.safetensors", "--where", "(< x 60)", "--json"];
     let (asked, drawn) = (&folder.pal(&query).done().json()["probability"], &rows[3]["probability"]);
     assert!((asked.as_f64().unwrap() - drawn.as_f64().unwrap()).abs() < 1e-12);
-    let text = folder.pal(&["demo"]).done().out;
-    assert!(text.contains("7/2 = 3.5") && text.contains("Pictures: out/*.png"), "{text}");
 }
