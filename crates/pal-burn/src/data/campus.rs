@@ -1,7 +1,7 @@
 //! Walkers on a map: simulated people who go from place to place around obstacles.
 //!
-//! Places of interest are random free points. A walker starts at one and goes to another, downhill on a map of walking distances, with a preference to stay
-//! away from walls and a little noise; every position satisfies the constraint exactly.
+//! Places of interest are random free points. A walker starts at one and goes to another, downhill on a map of walking distances, with a slight preference to
+//! stay away from walls and some noise; every position satisfies the constraint exactly.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -28,7 +28,7 @@ pub enum WalkersError {
 /// Squares of the walking map per axis.
 const SQUARES: usize = 120;
 /// Places that people come from and go to.
-const PLACES: usize = 12;
+const PLACES: usize = 48;
 
 /// A map to walk on.
 #[derive(Debug)]
@@ -116,7 +116,7 @@ impl Walkers {
                 let step = [angle.cos() * stride * self.size[0], angle.sin() * stride * self.size[1]];
                 let next = [place[0] + step[0], place[1] + step[1]];
                 let half = [place[0] + step[0] / 2.0, place[1] + step[1] / 2.0];
-                let height = distance[self.square(next)] + stream.unit();
+                let height = distance[self.square(next)] + 2.0 * stream.unit();
                 let allowed = self.membership.contains(&next) && self.membership.contains(&half);
                 if allowed && height.is_finite() && best.is_none_or(|(lowest, _)| height < lowest) {
                     best = Some((height, next));
@@ -143,7 +143,7 @@ impl Walkers {
                 if self.room[next] == 0 {
                     continue;
                 }
-                let cost = length * (1.0 + 3.0 / f64::from(self.room[next]).powi(2));
+                let cost = length * (1.0 + 0.3 / f64::from(self.room[next]).powi(2));
                 if so_far + cost < distance[next] {
                     distance[next] = so_far + cost;
                     // Bits of positive numbers are ordered like the numbers.
