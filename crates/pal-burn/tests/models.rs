@@ -58,7 +58,7 @@ fn in_doubles<M: Model>(model: M) -> M {
 fn pal_model(mixtures: usize) -> PalModel {
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures });
     let family = Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
-    PalModel::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE))
+    PalModel::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
 }
 
 fn logs<M: Model>(model: &M, points: &[f64]) -> Vec<f64> {
