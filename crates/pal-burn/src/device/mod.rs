@@ -62,7 +62,7 @@ pub enum DeviceError {
     NotCompiled,
     /// There is no GPU, or no driver for it.
     #[error(
-        "no GPU was found: {0}. Install the Vulkan, Metal or DirectX 12 driver of the GPU (on Linux, Mesa's lavapipe stands in for one), or use the CPU"
+        "no GPU can be used: {0}. Install the Vulkan, Metal or DirectX 12 driver of the GPU (on Linux, Mesa's lavapipe stands in for one), or use the CPU"
     )]
     NoAdapter(String),
     /// A type of numbers that nothing here is made for.
@@ -122,18 +122,30 @@ fn open_gpu() -> Result<Device, DeviceError> {
     Err(DeviceError::NotCompiled)
 }
 
+/// Only through interfaces made for computing: OpenGL, which burn would fall back to, has no doubles and is not what anybody asks for.
 #[cfg(feature = "wgpu")]
 fn open_gpu() -> Result<Device, DeviceError> {
-    use burn::tensor::DeviceKind;
-    use burn::tensor::wgpu::WgpuInitError;
+    use burn::tensor::wgpu::WgpuBackend;
     use std::sync::OnceLock;
 
+    const INTERFACES: &[WgpuBackend] = if cfg!(target_os = "macos") {
+        &[WgpuBackend::Metal]
+    } else if cfg!(target_os = "windows") {
+        &[WgpuBackend::Vulkan, WgpuBackend::Dx12]
+    } else {
+        &[WgpuBackend::Vulkan]
+    };
+    // An interface can be opened once.
     static OPENED: OnceLock<Result<Device, DeviceError>> = OnceLock::new();
-    let opened = OPENED.get_or_init(|| match Device::wgpu_options().init() {
-        Ok(device) => Ok(device),
-        // Another part of the program has opened it first.
-        Err(WgpuInitError::Registration { .. }) => Ok(Device::wgpu(DeviceKind::DefaultDevice)),
-        Err(error) => Err(DeviceError::NoAdapter(error.to_string())),
+    let opened = OPENED.get_or_init(|| {
+        let mut reasons = Vec::new();
+        for interface in INTERFACES {
+            match Device::wgpu_options().graphics_api(*interface).init() {
+                Ok(device) => return Ok(device),
+                Err(error) => reasons.push(error.to_string()),
+            }
+        }
+        Err(DeviceError::NoAdapter(reasons.join("; ")))
     });
     opened.clone()
 }

@@ -123,7 +123,8 @@ pub fn probe(device: &Device, dtype: DType, operation: Operation) -> Result<(), 
         .and_then(|data| data.try_into_vec().map_err(|error| format!("{error:?}")))
         .map_err(|message| DeviceError::Failed { device: name(device), operation, dtype, message })?;
     // Entries of sums and products of matrices are as wrong as their terms are large, and those are at most about 1.
-    let close = |got: f64, want: f64| got == want || (got - want).abs() <= tolerance * (want.abs() + trial.floor(operation));
+    let close =
+        |got: f64, want: f64| got == want || (got - want).abs() <= tolerance * (want.abs() + trial.floor(operation));
     match got.iter().zip(&want).find(|(got, want)| !close(**got, **want)) {
         None if got.len() == want.len() => Ok(()),
         None => {
@@ -158,7 +159,10 @@ impl Trial {
     }
 
     fn tensor(&self, values: &[f64]) -> Tensor<2> {
-        Tensor::from_data(TensorData::new(values.to_vec(), [values.len() / COLUMNS, COLUMNS]), (&self.device, self.dtype))
+        Tensor::from_data(
+            TensorData::new(values.to_vec(), [values.len() / COLUMNS, COLUMNS]),
+            (&self.device, self.dtype),
+        )
     }
 
     /// What an error may be measured against where the value itself is about 0.

@@ -34,7 +34,13 @@ pub fn cases() -> Vec<(String, Region, Vec<Polynomial>)> {
     for n in 1..=5 {
         let sum: String = (1..=n).map(|j| format!(" + x{j}")).collect();
         let product: String = (1..=n).map(|j| format!("*x{j}^2")).collect();
-        let texts = ["7".into(), format!("1/3{sum}"), format!("(1/2{sum})^3"), format!("(1{sum})^5"), format!("3*x1^8 + 1{product}")];
+        let texts = [
+            "7".into(),
+            format!("1/3{sum}"),
+            format!("(1/2{sum})^3"),
+            format!("(1{sum})^5"),
+            format!("3*x1^8 + 1{product}"),
+        ];
         let polynomials: Vec<Polynomial> = texts.iter().map(|text| poly(text)).collect();
         cases.push((format!("cube {n}"), region(shapes::cube(n)), polynomials.clone()));
         cases.push((format!("simplex {n}"), region(shapes::simplex(n)), polynomials));
@@ -61,7 +67,10 @@ pub fn check(device: &Device, dtype: DType, tolerance: f64) {
             let distance = (got.value - to_f64(&exact)).abs();
             assert!(distance <= got.rounding_error, "{name}, {p}: {got:?} is {distance:e} from {}", to_f64(&exact));
             let core = gasp::integrate(&region, &p).unwrap();
-            assert!((got.value - core.value).abs() <= got.rounding_error + core.rounding_error, "{name}, {p}: {got:?} {core:?}");
+            assert!(
+                (got.value - core.value).abs() <= got.rounding_error + core.rounding_error,
+                "{name}, {p}: {got:?} {core:?}"
+            );
             assert_eq!((got.simplices as u64, got.points), (core.simplices, core.points), "{name}, {p}");
         }
     }
