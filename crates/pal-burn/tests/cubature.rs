@@ -3,7 +3,7 @@
 mod common;
 
 use burn::tensor::{DType, Device};
-use common::cubature::{campus, cases, check, poly, region, star};
+use common::cubature::{cases, check, poly, region, star};
 use pal::formula::{Formula, reals};
 use pal::moments::gasp::GaspError;
 use pal::number::Rational;
@@ -42,14 +42,13 @@ fn monomials_have_their_closed_form() {
 fn blocks_of_all_sizes_agree() {
     let p = poly("(x + 2*y + 3)^4 - 5*x");
     let device = Device::flex();
-    for region in [star(7), campus()] {
-        let whole = integrate(&region, &p, &device, DType::F64).unwrap();
-        for (simplices, points, monomials) in [(1, 1, 1), (1, 20, 15), (2, 3, 4), (5, 1, 2), (1000, 7, 1000)] {
-            for values in [1, 100, 1 << 20] {
-                let blocks = Blocks { values, simplices, points, monomials };
-                let parts = integrate_in_blocks(&region, &p, &device, DType::F64, blocks).unwrap();
-                assert!((parts.value / whole.value - 1.0).abs() < 1e-13, "{blocks:?}: {parts:?} {whole:?}");
-            }
+    let star = star(7);
+    let whole = integrate(&star, &p, &device, DType::F64).unwrap();
+    for (simplices, points, monomials) in [(1, 1, 1), (1, 20, 15), (2, 3, 4), (5, 1, 2), (1000, 7, 1000)] {
+        for values in [1, 100] {
+            let blocks = Blocks { values, simplices, points, monomials };
+            let parts = integrate_in_blocks(&star, &p, &device, DType::F64, blocks).unwrap();
+            assert!((parts.value / whole.value - 1.0).abs() < 1e-13, "{blocks:?}: {parts:?} {whole:?}");
         }
     }
     let none = Blocks { values: 0, simplices: 0, points: 0, monomials: 0 };
