@@ -9,13 +9,14 @@ ifdef PAL_DATA
 export PAL_DATA
 endif
 
-.PHONY: help demo test test-wmi test-densities test-scale bench clean
+.PHONY: help demo test test-gpu test-wmi test-densities test-scale bench clean
 
 help:
 	@echo 'make demo            draw regions and densities, fit walkers on a campus; pictures go to out/'
 	@echo 'make test            format, lints, documentation and all tests, cheapest first'
 	@echo 'make test-wmi        weighted model integration, in release mode (part of make test)'
 	@echo 'make test-densities  densities of high degree and many samples, in release mode (part of make test)'
+	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu does without one'
 	@echo 'make test-scale      ten million samples on every map and star, a million against every mode (ten minutes)'
 	@echo 'make bench           benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
 	@echo 'make clean           remove build products and pictures'
@@ -42,6 +43,10 @@ test-wmi:
 # High degrees against an independent integrator, and a million samples per density.
 test-densities:
 	$(CARGO) test --release -p pal --test density_conditioning --test density_samples -- --include-ignored --nocapture
+
+# Needs a GPU or a software driver for one, and fails without. Not part of make test, which needs Rust only.
+test-gpu:
+	$(CARGO) test --release --config .ci/quick-gpu.toml -p pal-burn --features wgpu --test gpu -- --nocapture
 
 # Ten million samples on every map and star, none of which may be outside; a million samples per density, none higher than its mode.
 test-scale:

@@ -31,7 +31,7 @@ fn main() {
     let x = matrix(&inputs, INPUTS, &device, DType::F32);
 
     let network = || Mlp::new(INPUTS, &[512, 512], outputs, &device);
-    let layer = PalLayer::new(&family, &device, DType::F32);
+    let layer = PalLayer::new(&family, &device, DType::F32).expect("a layer");
     let mut model = PalModel::new(Network::Mlp(network()), layer);
     let mut optimiser = Optimiser::<f32>::new(OptimiserSettings::default());
     let batch = Batch { inputs: Some(x.clone()), points: points.clone(), dimension: 2, step: 0 };

@@ -35,7 +35,7 @@
 //! let outputs: Vec<f64> = inputs.iter().map(|x| x / 2.0).collect();
 //!
 //! let device = Device::flex().autodiff();
-//! let layer = PalLayer::new(&family, &device, DType::F32);
+//! let layer = PalLayer::new(&family, &device, DType::F32)?;
 //! let mut network = Network {
 //!     first: LinearConfig::new(2, 16).init(&device),
 //!     last: LinearConfig::new(16, layer.num_params()).init(&device),
@@ -54,7 +54,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod cubature;
 pub mod data;
+pub mod device;
 mod file;
 mod layer;
 mod model;
@@ -79,3 +81,7 @@ pub use train::{
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/training.md")]
 struct Training;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/gpu.md")]
+struct Gpu;

@@ -1,88 +1,16 @@
 //! The layer agrees with the library: log-densities and gradients, in doubles and in singles.
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
-use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings};
-use pal::formula::{Formula, reals};
-use pal::region::Region;
-use pal_burn::PalLayer;
+mod common;
 
-/// Half of a box in n dimensions, with a hole.
-fn region(n: usize) -> Formula {
-    let [x, y, z, w] = reals(["x", "y", "z", "w"]);
-    let first = x.between(0, 3) & !(x.gt(1) & x.lt(2) & if n > 1 { y.gt(1) } else { x.gt(1) });
-    match n {
-        1 => first,
-        2 => first & y.between(0, 2) & (&x + &y).le(4),
-        3 => first & y.between(0, 2) & z.between(-1, 1) & (&x + &y + &z).le(4),
-        _ => first & y.between(0, 2) & z.between(-1, 1) & w.between(5, 6) & (&x + &w).le(8),
-    }
-}
-
-fn cases() -> Vec<(usize, Settings)> {
-    let spline = |knots, mixtures| Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), mixtures });
-    let sos = |degree, basis| Settings::Sos(SosSettings { degree, components: 3, basis, subset: None });
-    let mut cases = vec![(1, spline(7, 2)), (2, spline(14, 8)), (3, spline(4, 2)), (4, spline(3, 2))];
-    for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
-        cases.extend([(1, sos(5, basis)), (2, sos(5, basis)), (3, sos(3, basis))]);
-    }
-    cases
-}
-
-struct Case {
-    family: Compiled,
-    params: Vec<f64>,
-    points: Vec<f64>,
-    rows: usize,
-}
-
-fn make(n: usize, settings: &Settings, rows: usize) -> Case {
-    let family = Compiled::new(&Region::new(&region(n).into()).unwrap(), settings).unwrap();
-    let uniform = Settings::Sos(SosSettings { degree: 0, components: 1, basis: Basis::Orthonormal, subset: None });
-    let uniform = Compiled::new(&Region::new(&region(n).into()).unwrap(), &uniform).unwrap();
-    let points = uniform.distribution(&[0.0, 1.0]).unwrap().sample(40, 5).unwrap();
-    let params = family.random_params(rows, 9);
-    Case { family, params, points, rows }
-}
-
-fn values(tensor: Tensor<1>) -> Vec<f64> {
-    tensor.into_data_dtype(DType::F64).try_into_vec().unwrap()
-}
-
-fn check(dtype: DType, tolerance: f64) {
-    let device = Device::flex().autodiff();
-    for (n, settings) in cases() {
-        for rows in [1, 40] {
-            let case = make(n, &settings, rows);
-            let layer = PalLayer::new(&case.family, &device, dtype);
-            let data = TensorData::new(case.params.clone(), [case.rows, layer.num_params()]);
-            let params = Tensor::<2>::from_data(data, (&device, dtype)).require_grad();
-            let points = layer.points(&case.points).unwrap();
-            assert!(points.all_inside());
-            let log_prob = layer.log_prob(params.clone(), &points);
-            let got = values(log_prob.clone());
-            let want = case.family.log_prob(&case.params, &case.points).unwrap();
-            for (got, want) in got.iter().zip(&want) {
-                assert!((got - want).abs() < tolerance * want.abs().max(1.0), "{settings:?} {rows}: {got} {want}");
-            }
-            let cotangent: Vec<f64> = (0..40).map(|k| 1.0 + 0.1 * f64::from(k % 7)).collect();
-            let weights = Tensor::<1>::from_data(TensorData::new(cotangent.clone(), [40]), (&device, dtype));
-            let gradient = params.grad(&(log_prob * weights).sum().backward()).unwrap();
-            let gradient: Vec<f64> = gradient.into_data_dtype(DType::F64).try_into_vec().unwrap();
-            let want = case.family.log_prob_vjp(&case.params, &case.points, &cotangent).unwrap();
-            let largest = want.iter().fold(1.0f64, |m, g| m.max(g.abs()));
-            for (got, want) in gradient.iter().zip(&want) {
-                assert!((got - want).abs() < 10.0 * tolerance * largest, "{settings:?} {rows}: {got} {want}");
-            }
-        }
-    }
-}
+use burn::tensor::{DType, Device};
+use common::layer::check;
 
 #[test]
 fn doubles_agree_to_twelve_digits() {
-    check(DType::F64, 1e-12);
+    check(&Device::flex(), DType::F64, 1e-12);
 }
 
 #[test]
 fn singles_agree_to_four_digits() {
-    check(DType::F32, 1e-4);
+    check(&Device::flex(), DType::F32, 1e-4);
 }

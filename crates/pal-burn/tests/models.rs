@@ -49,7 +49,7 @@ fn flow() -> Flow {
 fn pal_model(mixtures: usize) -> PalModel {
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures });
     let family = Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
-    PalModel::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE))
+    PalModel::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
 }
 
 fn logs<M: Model>(model: &M, points: &[f64]) -> Vec<f64> {
@@ -178,7 +178,7 @@ fn training_starts_near_the_data() {
 fn scales_of_raw_polynomials_are_fitted() {
     let settings = Settings::Sos(SosSettings { degree: 4, components: 1, basis: Basis::Monomial, subset: None });
     let family = Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
-    let layer = PalLayer::new(&family, &device(), DTYPE);
+    let layer = PalLayer::new(&family, &device(), DTYPE).unwrap();
     let points = pal_model(2).sample(None, 1000, 17).unwrap();
     let size = layer.num_params();
     // As from an untrained network: outputs of different sizes, which change a little from row to row.

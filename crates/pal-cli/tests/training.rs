@@ -195,6 +195,11 @@ fn mistakes_are_explained_and_nothing_is_written() {
     fit("train.csv", &["--baseline", "mdn"]).failed("pal: --baseline mdn needs inputs");
     fit("train.csv", &["--baseline", "gmm", "--knots", "5"]).failed("pal: --knots is for densities on the constraint");
     fit("train.csv", &["--transforms", "5"]).failed("pal: --transforms is for --baseline flow");
+    // A program with GPUs says instead that there is none, where there is none.
+    if cfg!(not(feature = "wgpu")) {
+        fit("train.csv", &["--device", "gpu"])
+            .failed("pal: --device gpu: this build cannot use GPUs: build it with the cargo feature");
+    }
     fit("train.csv", &["--degree", "5"]).failed("pal: --degree is for --family sos");
     fit("train.csv", &["--learning-rate", "1e300", "--epochs", "3"]).failed("pal: the loss is ");
     let train = ["train", "--constraint", "r.smt2", "--data", "train.csv", "-o", "m.safetensors"];

@@ -7,6 +7,7 @@ use burn::tensor::{Bool, DType, Device, Tensor, TensorData};
 use pal::density::{Compiled, DensityError, Recipe};
 use pal::query::Distribution;
 
+use crate::device::{self, DeviceError, Work};
 use sos::SosTensors;
 use spline::SplineTensors;
 
@@ -23,7 +24,7 @@ use spline::SplineTensors;
 /// let family = Compiled::new(&triangle, &Settings::Spline(SplineSettings { knots: Knots::Uniform(4), mixtures: 2 }))?;
 ///
 /// let device = Device::flex().autodiff();
-/// let layer = PalLayer::new(&family, &device, DType::F64);
+/// let layer = PalLayer::new(&family, &device, DType::F64)?;
 /// let params = Tensor::<2>::ones([1, layer.num_params()], (&device, DType::F64)).require_grad();
 /// let points = layer.points(&[0.25, 0.25, 0.1, 0.6])?;
 /// let loss = -layer.log_prob(params.clone(), &points).mean();
@@ -80,16 +81,18 @@ pub struct Likelihood {
 }
 
 impl PalLayer {
-    /// The layer on a device, with constants of a precision.
-    pub fn new(compiled: &Compiled, device: &Device, dtype: DType) -> PalLayer {
+    /// The layer on a device, with constants of a precision: single, or double where the device does it right. A device that is wrong in one of the
+    /// operations is refused, with the name of the operation; so are doubles on many GPUs.
+    pub fn new(compiled: &Compiled, device: &Device, dtype: DType) -> Result<PalLayer, DeviceError> {
         // Constants take no part in gradients; they go with tensors that do.
         let device = device.clone().without_autodiff();
+        device::check(&device, dtype, Work::LogSpace)?;
         let place = Place { device: &device, dtype };
         let constants = match compiled.recipe() {
             Recipe::Spline(recipe) => Constants::Spline(SplineTensors::new(&recipe, place)),
             Recipe::Sos(recipe) => Constants::Sos(SosTensors::new(&recipe, place)),
         };
-        PalLayer { compiled: compiled.clone(), constants, device, dtype }
+        Ok(PalLayer { compiled: compiled.clone(), constants, device, dtype })
     }
 
     /// The family.
@@ -165,7 +168,7 @@ impl Place<'_> {
 }
 
 /// The smallest number whose logarithm is taken: below it a value counts as zero.
-fn tiny(dtype: DType) -> f64 {
+pub(crate) fn tiny(dtype: DType) -> f64 {
     if dtype == DType::F64 { 1e-280 } else { 1e-35 }
 }
 

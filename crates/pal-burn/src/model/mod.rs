@@ -25,6 +25,9 @@ pub enum ModelError {
     /// A query refuses.
     #[error(transparent)]
     Query(#[from] ::pal::query::QueryError),
+    /// The device refuses.
+    #[error(transparent)]
+    Device(#[from] crate::device::DeviceError),
     /// The constraint cannot be used.
     #[error("{0}")]
     Constraint(String),

@@ -100,7 +100,7 @@ impl Plan {
         let built = match &self.kind {
             Kind::Pal { hidden } => {
                 let missing = || ModelError::Constraint("a layer needs a compiled family".to_string());
-                let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype());
+                let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype())?;
                 Predictor::Pal(PalModel::new(Network::new(inputs, hidden, layer.num_params(), device), layer))
             }
             Kind::Mixture { components, hidden } => Predictor::Mixture(mixture(*components, hidden)),

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use pal::density::Model as Densities;
 use pal::region::Region;
-use pal_burn::{NetworkFile, Plan, Predictor, Scaler, Stop, weights};
+use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
 
 use data::Parts;
 use report::Counts;
@@ -75,7 +75,11 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         (Predictor::Pal(model), Some(family)) if columns.inputs.is_empty() => {
             Saved::Densities(Densities::new(family, model.params(None)).context("the trained density")?)
         }
-        (_, family) => Saved::Network(Box::new(NetworkFile { plan, constraint, family, model: trained.model })),
+        (_, family) => {
+            let file = NetworkFile { plan, constraint, family, model: trained.model };
+            // Read back, so that it is evaluated where every reader evaluates it, wherever it was trained.
+            Saved::Network(Box::new(NetworkFile::from_bytes(&file.to_bytes()?, &Device::flex())?))
+        }
     };
     output::replace(&learning.output, &saved.to_bytes()?)?;
     if trained.stop != Stop::Asked {

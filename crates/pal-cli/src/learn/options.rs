@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use pal::formula::Membership;
-use pal_burn::{Device, Kind, OptimiserSettings, RelaxedSettings, Rule, TrainSettings};
+use pal_burn::device::{self, Choice, Work};
+use pal_burn::{DType, Device, Kind, OptimiserSettings, RelaxedSettings, Rule, TrainSettings};
 
 use super::data::{Columns, Parts, Source};
 use crate::family::FamilyArgs;
@@ -64,7 +65,7 @@ pub struct Learning {
     /// The seed of the division into training, validation and test [default: --seed]
     #[arg(long, value_name = "S", conflicts_with = "val_data")]
     split_seed: Option<u64>,
-    /// The precision of networks [default: f64 without inputs, else f32]
+    /// The precision of networks [default: f64 without inputs on the CPU, else f32]
     #[arg(long, value_enum)]
     precision: Option<Precision>,
     /// Where to train
@@ -208,16 +209,21 @@ impl Learning {
     }
 
     pub fn doubles(&self) -> bool {
-        // Doubles cost little where there is no network to speak of.
-        let usual =
-            if self.conditional || self.baseline == Some(Baseline::Flow) { Precision::F32 } else { Precision::F64 };
+        // Doubles cost little where there is no network to speak of; GPUs are made for singles.
+        let network = self.conditional || self.baseline == Some(Baseline::Flow) || self.device == DeviceName::Gpu;
+        let usual = if network { Precision::F32 } else { Precision::F64 };
         self.precision.unwrap_or(usual) == Precision::F64
     }
 
     pub fn device(&self) -> Result<Device> {
         match self.device {
-            DeviceName::Cpu => Ok(Device::flex()),
-            DeviceName::Gpu => bail!("--device gpu: this program was built without it"),
+            DeviceName::Cpu => Ok(device::open(Choice::Cpu)?),
+            DeviceName::Gpu => {
+                let device = device::open(Choice::Gpu).context("--device gpu")?;
+                let dtype = if self.doubles() { DType::F64 } else { DType::F32 };
+                device::check(&device, dtype, Work::LogSpace).context("--device gpu")?;
+                Ok(device)
+            }
         }
     }
 

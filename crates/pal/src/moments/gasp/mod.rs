@@ -14,8 +14,8 @@
 //! 2. a table of powers per axis, and per monomial the product of rows of that table;
 //! 3. weighted sums over terms and over points.
 //!
-//! None of them branches on data, so that the same steps can run as tensor operations of shape (simplex, point, term) on a
-//! GPU. Here simplices and chunks of points run on all cores; sums are compensated and formed in a fixed order, so that results
+//! None of them branches on data, so that the same steps run as tensor operations of shape (simplex, point, term) on a GPU, from
+//! the constants of a [`Recipe`]. Here simplices and chunks of points run on all cores; sums are compensated and formed in a fixed order, so that results
 //! do not depend on the number of threads.
 //!
 //! Weights alternate in sign and their magnitudes grow as `2.3^s`. Positive and negative ones are summed apart, and
@@ -34,11 +34,13 @@
 //! ```
 
 mod integrand;
+mod recipe;
 mod rule;
 mod simplices;
 mod sum;
 
 pub(crate) use integrand::{BATCH, Batch, Closure, Sampled, Terms};
+pub use recipe::Recipe;
 pub use rule::{MAX_INDEX, MAX_POINTS, Rule};
 pub(crate) use sum::Sum;
 

@@ -153,6 +153,12 @@ impl Rule {
         (1..=self.dimension).map(|row| f64::from(self.numerators[row * self.len + at]) / denominator).collect()
     }
 
+    /// All `n + 1` barycentric coordinates of a point, the one of the corner at the origin first. Panics if there is no such point.
+    pub fn barycentric(&self, at: usize) -> Vec<f64> {
+        let denominator = self.layer(at).denominator;
+        (0..=self.dimension).map(|row| f64::from(self.numerators[row * self.len + at]) / denominator).collect()
+    }
+
     /// The weight of a point. Panics if there is no such point.
     pub fn weight(&self, at: usize) -> f64 {
         self.layer(at).weight
@@ -282,6 +288,9 @@ mod tests {
         for at in 0..rule.len() {
             let point = rule.point(at);
             assert!(point.iter().all(|x| *x > 0.0) && point.iter().sum::<f64>() < 1.0, "{point:?}");
+            let barycentric = rule.barycentric(at);
+            assert_eq!(barycentric[1..], point);
+            assert!((barycentric.iter().sum::<f64>() - 1.0).abs() < 1e-15);
         }
     }
 

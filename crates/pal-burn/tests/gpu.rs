@@ -1,0 +1,175 @@
+//! The layer, training and cubature on a GPU, or on a driver that plays one. Without either these tests fail.
+#![cfg(feature = "wgpu")]
+
+mod common;
+
+use burn::tensor::activation::tanh;
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use common::cubature::{cases, check};
+use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::formula::{Formula, reals};
+use pal::region::Region;
+use pal_burn::device::{self, Choice, DeviceError, Operation, Work};
+use pal_burn::{
+    Mlp, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows, TrainSettings, Trainer, evaluate, weights,
+};
+
+fn gpu() -> Device {
+    match device::open(Choice::Gpu) {
+        Ok(device) => device,
+        Err(error) => panic!("these tests need a GPU or Mesa's lavapipe: {error}"),
+    }
+}
+
+/// What a function of tensors makes of numbers on the GPU.
+fn on_gpu(values: &[f64], dtype: DType, f: impl Fn(Tensor<1>) -> Tensor<1>) -> Vec<f64> {
+    let data = TensorData::new(values.to_vec(), [values.len()]);
+    f(Tensor::from_data(data, (&gpu(), dtype))).into_data_dtype(DType::F64).try_into_vec().unwrap()
+}
+
+#[test]
+fn it_has_a_name_and_opens_twice() {
+    println!("GPU: {}", device::name(&gpu()));
+    assert_eq!(gpu(), device::open(Choice::Gpu).unwrap());
+}
+
+#[test]
+fn every_operation_is_right_in_singles() {
+    for operation in Operation::ALL {
+        assert_eq!(device::probe(&gpu(), DType::F32, operation), Ok(()), "{operation}");
+    }
+    let angles = [-3.0, -0.5, 0.0, 0.25, 2.0];
+    for (got, x) in on_gpu(&angles, DType::F32, tanh).iter().zip(angles) {
+        assert!((got - f64::tanh(x)).abs() < 1e-5, "tanh({x}) = {got}");
+    }
+}
+
+/// In doubles a shading language knows sums, products, quotients and roots; what it makes of exponentials and logarithms is not to be relied on.
+#[test]
+fn doubles_are_right_without_logarithms_and_refused_with_them() {
+    let gpu = gpu();
+    if !gpu.supports_dtype(DType::F64) {
+        let refused = device::check(&gpu, DType::F64, Work::Products);
+        assert!(matches!(refused, Err(DeviceError::Unsupported { dtype: DType::F64, .. })), "{refused:?}");
+        return;
+    }
+    let logarithmic = [Operation::Exponential, Operation::Logarithm, Operation::LogSoftmax];
+    for operation in Operation::ALL {
+        let outcome = device::probe(&gpu, DType::F64, operation);
+        println!("{operation} in doubles: {outcome:?}");
+        assert!(outcome.is_ok() || logarithmic.contains(&operation), "{operation}: {outcome:?}");
+    }
+    assert_eq!(device::check(&gpu, DType::F64, Work::Products), Ok(()));
+    // The probe says of exponentials and logarithms what a look at other numbers says.
+    let numbers = [0.1, 0.7, 1.5, 3.0, 11.0];
+    let wrong = |got: Vec<f64>, want: fn(f64) -> f64| {
+        got.iter().zip(numbers).any(|(got, x)| !((got - want(x)).abs() <= 1e-12 * want(x).abs()))
+    };
+    let exponentials = wrong(on_gpu(&numbers, DType::F64, Tensor::exp), f64::exp);
+    let logarithms = wrong(on_gpu(&numbers, DType::F64, Tensor::log), f64::ln);
+    assert_eq!(device::probe(&gpu, DType::F64, Operation::Exponential).is_err(), exponentials);
+    assert_eq!(device::probe(&gpu, DType::F64, Operation::Logarithm).is_err(), logarithms);
+    assert_eq!(device::check(&gpu, DType::F64, Work::LogSpace).is_err(), exponentials || logarithms);
+}
+
+#[test]
+fn a_layer_in_doubles_is_refused_where_they_are_wrong() {
+    let gpu = gpu();
+    let layer = PalLayer::new(&family(), &gpu, DType::F64);
+    match device::check(&gpu, DType::F64, Work::LogSpace) {
+        Ok(()) => assert!(layer.is_ok()),
+        Err(error) => {
+            println!("{error}");
+            assert!(error.to_string().ends_with("use F32 on it, or the CPU"), "{error}");
+            assert_eq!(layer.unwrap_err(), error);
+        }
+    }
+    assert_eq!(PalLayer::new(&family(), &gpu, DType::F16).unwrap_err(), DeviceError::Precision(DType::F16));
+}
+
+#[test]
+fn the_layer_agrees_with_the_library() {
+    common::layer::check(&gpu(), DType::F32, 1e-4);
+}
+
+#[test]
+fn cubature_in_doubles_agrees_to_twelve_digits() {
+    if gpu().supports_dtype(DType::F64) {
+        check(cases(), &gpu(), DType::F64, 1e-12);
+    }
+}
+
+#[test]
+fn cubature_in_singles_agrees_to_four_digits() {
+    // A few cases: the driver compiles kernels for each shape, which takes longer than running them.
+    let few = cases().into_iter().filter(|(name, ..)| ["cube 3", "7-star", "campus"].contains(&name.as_str()));
+    check(few, &gpu(), DType::F32, 1e-4);
+}
+
+/// A square without its upper right quarter.
+fn phi() -> Formula {
+    let [x, y] = reals(["x", "y"]);
+    x.between(-1, 1) & y.between(-1, 1) & !(x.gt(0) & y.gt(0))
+}
+
+fn family() -> Compiled {
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 3 });
+    Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap()
+}
+
+#[test]
+fn points_outside_have_no_density() {
+    let layer = PalLayer::new(&family(), &gpu(), DType::F32).unwrap();
+    let params = Tensor::<2>::ones([1, layer.num_params()], (&gpu(), DType::F32));
+    let points = layer.points(&[0.5, 0.5, -0.5, 0.5, 2.0, 0.0]).unwrap();
+    let logs: Vec<f64> = layer.log_prob(params, &points).into_data_dtype(DType::F64).try_into_vec().unwrap();
+    assert_eq!((logs[0], logs[2]), (f64::NEG_INFINITY, f64::NEG_INFINITY));
+    assert!(logs[1].is_finite());
+}
+
+/// Points near the input, and always inside.
+fn data(device: &Device) -> Rows {
+    let broad = family().distribution(&family().random_params(1, 3)).unwrap().sample(600, 11).unwrap();
+    Rows {
+        inputs: broad.clone(),
+        columns: 2,
+        points: broad.iter().map(|x| 0.8 * x).collect(),
+        dimension: 2,
+        device: device.clone(),
+        dtype: DType::F32,
+    }
+}
+
+/// A network with numbers that are not special, the same on every device.
+fn model(device: &Device) -> PalModel {
+    let layer = PalLayer::new(&family(), device, DType::F32).unwrap();
+    let network = Mlp::new(2, &[16, 16], layer.num_params(), device);
+    let model = PalModel::new(Network::Mlp(network), layer);
+    let sizes: Vec<usize> = weights::read::<PalModel, f32>(&model).iter().map(Vec::len).collect();
+    let numbers = |size: usize| (0..size).map(|k| 0.25 * (2.1 * k as f32 + size as f32).sin()).collect();
+    weights::write(model, &sizes.into_iter().map(numbers).collect::<Vec<Vec<f32>>>())
+}
+
+#[test]
+fn a_network_trains_as_on_the_cpu() {
+    let train = |device: Device| {
+        let device = device.autodiff();
+        let (model, rows) = (model(&device), data(&device));
+        let before = evaluate(&model, &rows).unwrap();
+        let optimiser = OptimiserSettings { learning_rate: 0.01, ..OptimiserSettings::default() };
+        let settings = TrainSettings { epochs: 6, batch: 50, patience: None, seed: 1, optimiser };
+        let mut trainer = Trainer::<PalModel, f32>::new(model, settings);
+        trainer.run(&rows, &rows, |_, _| true).unwrap();
+        let trained = trainer.finish();
+        (before, evaluate(&trained, &rows).unwrap(), trained)
+    };
+    let (before, after, trained) = train(gpu());
+    let (before_cpu, after_cpu, _) = train(Device::flex());
+    println!("log-likelihood: {before} to {after} on the GPU, {before_cpu} to {after_cpu} on the CPU");
+    assert!((before - before_cpu).abs() < 1e-4 && after > before + 0.5, "{before} {before_cpu} {after}");
+    assert!((after - after_cpu).abs() < 1e-2, "{after} {after_cpu}");
+    let inputs = pal_burn::matrix(&data(&gpu()).inputs, 2, &gpu(), DType::F32);
+    let samples = trained.sample(Some(inputs), 0, 5).unwrap();
+    let membership = pal::formula::Constraint::from(phi()).membership().unwrap();
+    assert!(membership.contains_batch(&samples).iter().all(|inside| *inside));
+}
