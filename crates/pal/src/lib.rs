@@ -6,6 +6,7 @@
 mod checksum;
 pub mod density;
 pub mod formula;
+pub mod interrupt;
 pub mod moments;
 pub mod number;
 pub mod polynomial;
