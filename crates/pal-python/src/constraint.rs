@@ -1,7 +1,9 @@
 //! Formulas with their variables, and the files and shapes that they come from.
 
+use std::sync::OnceLock;
+
 use numpy::{PyArray1, PyReadonlyArray1};
-use pal::formula::{GeoJsonOptions, Meaning, Polygon, Ring, Var, real, write_smtlib};
+use pal::formula::{GeoJsonOptions, Meaning, Membership, MembershipError, Polygon, Ring, Var, real, write_smtlib};
 use pal::number::Rational;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -13,7 +15,13 @@ use crate::work::run;
 
 /// A formula over a declared, ordered list of variables.
 #[pyclass(frozen, module = "pal._core")]
-pub struct Constraint(pub pal::formula::Constraint);
+pub struct Constraint(pub pal::formula::Constraint, OnceLock<Membership>);
+
+impl From<pal::formula::Constraint> for Constraint {
+    fn from(constraint: pal::formula::Constraint) -> Self {
+        Constraint(constraint, OnceLock::new())
+    }
+}
 
 #[pymethods]
 impl Constraint {
@@ -40,7 +48,7 @@ impl Constraint {
         if let Some(names) = booleans {
             constraint.booleans = vars(names);
         }
-        Ok(Constraint(constraint))
+        Ok(constraint.into())
     }
 
     #[getter]
@@ -83,7 +91,18 @@ impl Constraint {
             ));
         }
         let points = doubles(&points);
-        let inside = run(py, "testing points", || self.0.membership().map(|test| test.contains_batch(&points)))?;
+        let test = || -> Result<Vec<bool>, MembershipError> {
+            // Compiled when first needed.
+            let test = match self.1.get() {
+                Some(test) => test,
+                None => {
+                    let compiled = self.0.membership()?;
+                    self.1.get_or_init(|| compiled)
+                }
+            };
+            Ok(test.contains_batch(&points))
+        };
+        let inside = run(py, "testing points", test)?;
         Ok(flags(py, inside))
     }
 }
@@ -91,7 +110,7 @@ impl Constraint {
 /// The conjunction of the asserts of an SMT-LIB script.
 #[pyfunction]
 pub fn parse_smtlib(text: &str) -> PyResult<Constraint> {
-    pal::formula::parse_smtlib(text).map(Constraint).map_err(Report::report)
+    pal::formula::parse_smtlib(text).map(Constraint::from).map_err(Report::report)
 }
 
 /// The free space of a GeoJSON map, over the variables `x` and `y`.
@@ -115,7 +134,7 @@ pub fn parse_geojson(text: &str, meaning: &str, bounds: Option<Vec<Bound<'_, PyA
             Some(<[Rational; 4]>::try_from(ends).map_err(wrong)?)
         }
     };
-    pal::formula::parse_geojson(text, &GeoJsonOptions { meaning, bounds }).map(Constraint).map_err(Report::report)
+    pal::formula::parse_geojson(text, &GeoJsonOptions { meaning, bounds }).map(Constraint::from).map_err(Report::report)
 }
 
 type Corners<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;

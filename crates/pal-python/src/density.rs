@@ -65,7 +65,7 @@ impl Density {
 
     #[getter]
     fn constraint(&self) -> Constraint {
-        Constraint(self.0.domain().constraint().clone())
+        self.0.domain().constraint().clone().into()
     }
 
     fn log_prob<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Doubles<'py>> {

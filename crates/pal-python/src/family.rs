@@ -101,7 +101,7 @@ impl Family {
 
     #[getter]
     fn constraint(&self) -> Constraint {
-        Constraint(self.0.domain().constraint().clone())
+        self.0.domain().constraint().clone().into()
     }
 
     #[getter]
@@ -155,6 +155,17 @@ impl Family {
         Ok(dict)
     }
 
+    /// The form of a condition and a monomial in box coordinates, in the layout of the recipe.
+    fn form_constants<'py>(
+        &self,
+        py: Python<'py>,
+        condition: &Bound<'py, PyAny>,
+        powers: Vec<u16>,
+    ) -> PyResult<Doubles<'py>> {
+        let condition = some_formula(condition, "the condition")?;
+        Ok(array(py, run(py, "integrating", || self.0.form_constants(&condition, &powers))?))
+    }
+
     /// Features of points, and which are inside.
     fn features<'py>(
         &self,
@@ -164,6 +175,13 @@ impl Family {
         let points = doubles(&points);
         let (features, inside) = run(py, "evaluating", || self.0.features(&points))?;
         Ok((array(py, features), flags(py, inside)))
+    }
+
+    /// Exact membership of points.
+    fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let points = doubles(&points);
+        let test = self.0.domain().membership();
+        Ok(flags(py, run(py, "testing points", || Ok::<_, PyErr>(test.contains_batch(&points)))?))
     }
 
     fn log_prob<'py>(&self, py: Python<'py>, params: Input<'py>, points: Input<'py>) -> PyResult<Doubles<'py>> {

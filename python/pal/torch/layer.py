@@ -1,0 +1,286 @@
+"""Layers: the constants of a family, and log-densities by plain tensor operations.
+
+Whatever depends on parameters is tensor operations, so gradients of any order, any precision and any device come from PyTorch. What depends on points
+alone and must be exact, whether a point satisfies the constraint, is asked of the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..family import Family, SplineMixture, SumOfSquares
+from ..formula import Constrained, Constraint, Formula, Number
+from ..region import Region
+from . import _points
+from .distribution import ConstrainedDistribution
+
+
+def tiny(dtype: torch.dtype) -> float:
+    """The smallest number whose logarithm is taken: below it a value counts as zero."""
+    return 1e-280 if dtype == torch.float64 else 1e-35
+
+
+class Layer(nn.Module):
+    """What spline and sum-of-squares layers share. It has no weights of its own; its constants stay in double precision and follow the device.
+
+    The state of a layer is what it was made from: loading a state dict into a layer on another constraint, or with other settings, is an error.
+    """
+
+    def __init__(self, family: Family) -> None:
+        super().__init__()
+        self.family = family
+        self._recipe = family._core.recipe()
+        self._number = _points.register(family)
+        for name, values in self._constants().items():
+            self.register_buffer(name, torch.from_numpy(values), persistent=False)
+
+    def _constants(self) -> dict[str, np.ndarray]:
+        raise NotImplementedError
+
+    @property
+    def num_params(self) -> int:
+        """How many outputs a network must have."""
+        return self.family.num_params
+
+    @property
+    def constraint(self) -> Constraint:
+        """What all densities satisfy."""
+        return self.family.constraint
+
+    def forward(self, params: Tensor) -> ConstrainedDistribution:
+        """The densities of parameter vectors along the last axis."""
+        return ConstrainedDistribution(self, params)
+
+    def integrals(self, params: Tensor, form: Tensor) -> Tensor:
+        """The integrals of all components for one form, scaled as the normalisers are; rows by components."""
+        raise NotImplementedError
+
+    def log_weights(self, params: Tensor) -> Tensor:
+        """The logarithms by which the scaled components of the mixture are multiplied; rows by components."""
+        raise NotImplementedError
+
+    def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithms of the scaled components at points (rows by points by components), and which points are inside.
+
+        `points` are doubles: rows by points by coordinates.
+        """
+        raise NotImplementedError
+
+    @property
+    def whole(self) -> Tensor:
+        """The form of the normalisers."""
+        raise NotImplementedError
+
+    def form(self, condition: Formula | bool, powers: Sequence[int] = ()) -> Tensor:
+        """The form of the integrals over a part of the constraint, times a monomial in the coordinates of the box."""
+        constants = self.family._core.form_constants(condition, list(powers))
+        return torch.from_numpy(constants).reshape(self.whole.shape).to(self.whole.device)
+
+    def expectation(self, params: Tensor, form: Tensor) -> Tensor:
+        """The integral of the densities under a form: of 1 over a part, or of a monomial."""
+        integrals = self.integrals(params, form)
+        return (self.log_weights(params).exp() * integrals).sum(-1)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Layer:
+        # `float()` and `half()` must not round constants that `double()` will not bring back.
+        super()._apply(fn, recurse)
+        for name, values in self._constants().items():
+            buffer = getattr(self, name)
+            if buffer.dtype != torch.float64:
+                setattr(self, name, torch.from_numpy(values).to(buffer.device))
+        return self
+
+    def get_extra_state(self) -> dict[str, str]:
+        return {"constraint": self.constraint.to_smtlib(), "settings": self.family._core.settings}
+
+    def set_extra_state(self, state: dict[str, str]) -> None:
+        own = self.get_extra_state()
+        for key, what in (("constraint", "another constraint"), ("settings", "other settings")):
+            if state.get(key) != own[key]:
+                raise RuntimeError(f"the state is that of a layer with {what}: {state.get(key)} instead of {own[key]}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        del state["_number"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._number = _points.register(self.family)
+
+    def extra_repr(self) -> str:
+        return f"{self.family!r}, num_params={self.num_params}"
+
+
+class SplineLayer(Layer):
+    """Mixtures of products of squared cubic splines on a constraint:
+
+        p(y) = sum_m  w_m / Z_m  prod_j s_mj(y_j)^2  where the constraint holds,  and 0 elsewhere
+
+    Args:
+        region: a region, or a constraint that is made into one, with 1 to 4 variables.
+        knots: how many equally spaced knots per variable, or an increasing list of positions for each.
+        mixtures: components.
+
+    >>> import pal, torch
+    >>> (x,) = pal.reals("x")
+    >>> layer = SplineLayer(x.between(0, 2), knots=4, mixtures=3)
+    >>> layer.num_params
+    27
+    >>> p = layer(torch.zeros(27) + 1)
+    >>> p.prob(x <= 1), p.log_prob(torch.tensor([3.0]))
+    (tensor(0.5000), tensor(-inf))
+    """
+
+    def __init__(
+        self, region: Region | Constrained, knots: int | Sequence[Sequence[Number]] = 14, mixtures: int = 8
+    ) -> None:
+        super().__init__(SplineMixture(region, knots, mixtures))
+
+    @classmethod
+    def of(cls, family: SplineMixture) -> SplineLayer:
+        """The layer of a compiled family, for instance one from a file."""
+        layer = cls.__new__(cls)
+        Layer.__init__(layer, family)
+        return layer
+
+    def _constants(self) -> dict[str, np.ndarray]:
+        recipe = self._recipe
+        constants = {
+            f"values{j}": values.reshape(params, nodes)
+            for j, (values, params, nodes) in enumerate(zip(recipe["values"], recipe["params"], recipe["nodes"]))
+        }
+        constants |= {f"edges{j}": edges for j, edges in enumerate(self.family.edges)}
+        # The first axis down and all others across.
+        constants["normaliser"] = recipe["form"].reshape(recipe["nodes"][0], -1)
+        return constants
+
+    @property
+    def whole(self) -> Tensor:
+        return self.normaliser
+
+    def _splines(self, params: Tensor) -> list[Tensor]:
+        """Values and derivatives at the knots per axis, scaled to size one: densities do not depend on the scale, so neither do gradients."""
+        parts = params.unflatten(-1, (self._recipe["mixtures"], -1))[..., 1:].split(self._recipe["params"], dim=-1)
+        return [theta / theta.detach().abs().amax(-1, keepdim=True).clamp_min(tiny(params.dtype)) for theta in parts]
+
+    def integrals(self, params: Tensor, form: Tensor) -> Tensor:
+        splines = self._splines(params)
+        squares = [(theta @ getattr(self, f"values{j}").to(theta)).square() for j, theta in enumerate(splines)]
+        rest = squares[0] @ form.to(params)
+        for square in squares[1:]:
+            rest = (square.unsqueeze(-2) @ rest.unflatten(-1, (square.shape[-1], -1))).squeeze(-2)
+        return rest.squeeze(-1)
+
+    def log_weights(self, params: Tensor) -> Tensor:
+        integrals = self.integrals(params, self.normaliser)
+        logits = params.unflatten(-1, (self._recipe["mixtures"], -1))[..., 0]
+        # A component without mass takes no part in the mixture.
+        empty = integrals <= tiny(params.dtype)
+        logits = logits.masked_fill(empty, -1e30)
+        return logits.log_softmax(-1) - integrals.masked_fill(empty, 1.0).log()
+
+    def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        total = None
+        for j, theta in enumerate(self._splines(params)):
+            value = self._features(j, points[..., j]).to(theta) @ theta.transpose(-1, -2)
+            logarithm = 2 * value.abs().clamp_min(tiny(theta.dtype)).log()
+            total = logarithm if total is None else total + logarithm
+        flags = _points.inside(points.reshape(-1, points.shape[-1]), self._number)
+        assert total is not None
+        return total, flags.reshape(points.shape[:-1])
+
+    def _features(self, axis: int, at: Tensor) -> Tensor:
+        """The slopes of a spline's value at positions with respect to its values and derivatives at the knots."""
+        edges = getattr(self, f"edges{axis}")
+        count = edges.shape[0]
+        bin = torch.searchsorted(edges[1:-1].contiguous(), at.detach().contiguous(), right=True)
+        width = edges[bin + 1] - edges[bin]
+        # Positions outside, or none at all, give numbers that nobody looks at; they must not spoil gradients.
+        t = torch.nan_to_num((at - edges[bin]) / width).clamp(0.0, 1.0)
+        s = 1 - t
+        stretch = width * ((count - 1) / (edges[-1] - edges[0]))
+        slopes = torch.stack(
+            [s * s * (1 + 2 * t), t * t * (1 + 2 * s), s * s * t * stretch, -(s * t * t) * stretch], dim=-1
+        )
+        places = torch.stack([bin, bin + 1, bin + count, bin + count + 1], dim=-1)
+        return torch.zeros(*at.shape, 2 * count, dtype=at.dtype, device=at.device).scatter(-1, places, slopes)
+
+
+class SumOfSquaresLayer(Layer):
+    """Sums of squares of polynomials on a constraint:
+
+        p(y) = sum_k  w_k (u_k . phi(y))^2 / I  where the constraint holds,  and 0 elsewhere
+
+    Args:
+        region: a region, or a constraint that is made into one.
+        degree: of the polynomials that are squared.
+        components: squares in the sum.
+        basis: `"orthonormal"` on the constraint, `"legendre"` on the box around it, or `"monomial"` with the reparametrisation of the paper.
+        terms: choose so many members of the basis at random rather than all.
+        seed: of that choice.
+
+    Gradients with respect to parameters are those of tensor operations; there are none with respect to points.
+    """
+
+    def __init__(
+        self,
+        region: Region | Constrained,
+        degree: int = 7,
+        components: int = 4,
+        basis: str = "orthonormal",
+        terms: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(SumOfSquares(region, degree, components, basis, terms, seed))
+
+    @classmethod
+    def of(cls, family: SumOfSquares) -> SumOfSquaresLayer:
+        """The layer of a compiled family, for instance one from a file."""
+        layer = cls.__new__(cls)
+        Layer.__init__(layer, family)
+        return layer
+
+    def _constants(self) -> dict[str, np.ndarray]:
+        size, gram = self._recipe["size"], self._recipe["gram"]
+        return {"gram": np.eye(size) if gram is None else gram.reshape(size, size)}
+
+    @property
+    def whole(self) -> Tensor:
+        return self.gram
+
+    def _coefficients(self, params: Tensor) -> Tensor:
+        z = params.unflatten(-1, (self._recipe["components"], -1))[..., 1:]
+        if self._recipe["damped"]:
+            # The difference of two roots, without cancellation.
+            z = z / ((z.abs() + 0.1).sqrt() + 0.1**0.5)
+        # One scale for all squares of a density, which does not depend on it.
+        scale = z.detach().abs().amax((-1, -2), keepdim=True).clamp_min(tiny(params.dtype))
+        return z / scale
+
+    def integrals(self, params: Tensor, form: Tensor) -> Tensor:
+        u = self._coefficients(params)
+        if form is self.gram and self._recipe["gram"] is None:
+            return (u * u).sum(-1)
+        return (u * (u @ form.to(u))).sum(-1)
+
+    def log_weights(self, params: Tensor) -> Tensor:
+        logits = params.unflatten(-1, (self._recipe["components"], -1))[..., 0].log_softmax(-1)
+        integrals = self.integrals(params, self.gram).clamp_min(tiny(params.dtype)).log()
+        return logits - (logits + integrals).logsumexp(-1, keepdim=True)
+
+    def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        if points.requires_grad:
+            raise NotImplementedError(
+                "a sum of squares has no gradients with respect to points here; detach them, or use a SplineLayer"
+            )
+        flat = points.reshape(-1, points.shape[-1])
+        rows, flags = _points.features(flat, self._number, self._recipe["size"])
+        u = self._coefficients(params)
+        value = rows.reshape(*points.shape[:-1], -1).to(u) @ u.transpose(-1, -2)
+        return 2 * value.abs().clamp_min(tiny(u.dtype)).log(), flags.reshape(points.shape[:-1])
