@@ -246,8 +246,11 @@ def test_mistakes_are_named():
         layer(normal(layer.num_params)).log_prob(torch.zeros(3))
     bad = normal(2, layer.num_params)
     bad[1, 0] = torch.inf
+    # Compiling anything turns validation off for the whole process, so it is asked for.
     with pytest.raises(ValueError, match="params"):
-        layer(bad)
+        ConstrainedDistribution(layer, bad, validate_args=True)
+    with pytest.raises(pal.DensityError, match="parameter 0 of row 1"):
+        ConstrainedDistribution(layer, bad, validate_args=False).sample()
     # A density of zero everywhere has no samples.
     with pytest.raises(pal.DensityError, match="0 everywhere"):
         layer(torch.zeros(layer.num_params)).sample()

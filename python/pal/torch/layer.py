@@ -132,9 +132,9 @@ class SplineLayer(Layer):
     >>> layer = SplineLayer(x.between(0, 2), knots=4, mixtures=3)
     >>> layer.num_params
     27
-    >>> p = layer(torch.zeros(27) + 1)
-    >>> p.prob(x <= 1), p.log_prob(torch.tensor([3.0]))
-    (tensor(0.5000), tensor(-inf))
+    >>> p = layer(torch.ones(27))
+    >>> p.prob(x <= 1) + p.prob(x > 1), p.log_prob(torch.tensor([3.0]))
+    (tensor(1.), tensor(-inf))
     """
 
     def __init__(
