@@ -17,17 +17,23 @@ _GATES = np.array([(2, 5), (2, 55), (98, 4), (97, 40), (40, 58), (66, 2)], float
 
 
 class Campus(NamedTuple):
-    """Where one can walk, and what was seen: rows of two past positions, half a second and a second ago, and the position then."""
+    """Where one can walk, and what was seen: rows of the last two positions, and the position some steps later."""
 
     constraint: Constraint
     inputs: Doubles
     targets: Doubles
 
 
-def campus(walkers: int = 400, seed: int = 0) -> Campus:
-    """Simulated walks on a campus of 100 by 60 metres with six obstacles, as a task: predict where a walker is from where it was.
+def campus(walkers: int = 400, seed: int = 0, ahead: int = 12) -> Campus:
+    """Simulated walks on a campus of 100 by 60 metres with six obstacles, as a task: predict where a walker will be from where it was.
 
-    The same seed gives the same walks. All positions satisfy the constraint.
+    A walker takes steps of about 1.4 metres towards one of six gates, around obstacles. The same seed gives the same walks. All positions satisfy
+    the constraint.
+
+    Args:
+        walkers: how many set out.
+        seed: of the walks.
+        ahead: how many steps the target is ahead.
 
     >>> from pal.datasets import campus
     >>> constraint, inputs, targets = campus(walkers=20, seed=1)
@@ -44,9 +50,9 @@ def campus(walkers: int = 400, seed: int = 0) -> Campus:
     for start in Region(constraint).sample(walkers, seed=seed):
         track = _walk(start, _GATES[random.integers(len(_GATES))], random)
         track = track[: np.argmin(constraint.contains(track))] if not constraint.contains(track).all() else track
-        if len(track) >= 3:
-            inputs.append(np.hstack([track[1:-1], track[:-2]]))
-            targets.append(track[2:])
+        if len(track) >= ahead + 2:
+            inputs.append(np.hstack([track[1:-ahead], track[: -ahead - 1]]))
+            targets.append(track[ahead + 1 :])
     return Campus(constraint, np.vstack(inputs), np.vstack(targets))
 
 
