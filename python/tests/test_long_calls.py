@@ -42,7 +42,7 @@ def test_ctrl_c_ends_a_call_within_a_second():
             ("cells", lambda: region.cells),
             ("volume", lambda: region.exact_volume),
             ("integrate", lambda: pal.integrate(pal.all_of(pal.real(f"x{i}").between(0, 1) for i in range(7)),
-                                                "(x0+2*x1+3*x2+4*x3+5*x4+6*x5+7)^12")),
+                                                "(x0+2*x1+3*x2+4*x3+5*x4+6*x5+7*x6+8)^14")),
             ("sample", lambda: family.sample(family.random_params(seed=1), 300_000_000)),
             ("compile", lambda: pal.SumOfSquares(pal.Region(phi), degree=3)),
         ]

@@ -89,7 +89,9 @@ def test_moments_probabilities_and_queries_are_those_of_the_core(layer):
     gamma = x <= "1/2"
     assert close(p.prob(gamma), family.prob(gamma, rows))
     assert close(p.prob(gamma) + p.prob(~gamma), 1.0)
-    assert close(p.entropy(), np.array([e.value for e in family.entropy(rows)]))
+    tolerance = 1e-6 if n < 3 else 1e-3
+    want = np.array([e.value for e in family.entropy(rows, tolerance)])
+    assert close(p.entropy(), want) if n < 3 else close(torch.tensor([e.value for e in p.entropies(tolerance)]), want)
     assert close(p.mode, np.array([m.point for m in family.mode(rows)]))
     at = torch.full((3, n), 0.4, dtype=torch.float64)
     assert close(p.cdf(at), np.array([d.cdf(dict.fromkeys(family.variables, 0.4)) for d in family.densities(rows)]))
@@ -189,7 +191,8 @@ def test_samples_follow_the_density_and_the_seed(layer):
     assert ((first.mean(0) - p.mean).abs() < 5 * error).all()
     # The mean of minus the log-density of samples is the entropy.
     logs = -p.log_prob(first)
-    assert ((logs.mean(0) - p.entropy()).abs() < 5 * logs.std(0) / 4000**0.5).all()
+    entropy = torch.tensor([e.value for e in p.entropies(1e-4)], dtype=torch.float64)
+    assert ((logs.mean(0) - entropy).abs() < 5 * logs.std(0) / 4000**0.5 + 1e-4).all()
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

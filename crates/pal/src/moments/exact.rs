@@ -30,7 +30,10 @@ impl ExactIntegrand {
         let denominator = Integer::from(terms.iter().fold(UBig::ONE, |d, (_, c)| lcm(&d, c.denominator())));
         let positions = exponents.positions();
         let mut by_degree = vec![Vec::new(); exponents.degree() + 1];
-        for (alpha, c) in terms {
+        for (number, (alpha, c)) in terms.iter().enumerate() {
+            if number % BETWEEN_CHECKPOINTS == 0 {
+                checkpoint();
+            }
             let Some(position) = positions.get(&alpha[..]) else { continue };
             let degree: usize = alpha.iter().map(|a| usize::from(*a)).sum();
             let whole = c.numerator() * (&denominator / Integer::from(c.denominator().clone()));
