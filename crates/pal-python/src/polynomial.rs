@@ -21,7 +21,8 @@ pub struct Polynomial(pub pal::polynomial::Polynomial);
 /// A polynomial from a number, a term, a polynomial, or text such as `x^2*y - 1/2`.
 pub fn polynomial(object: &Bound<'_, PyAny>) -> PyResult<pal::polynomial::Polynomial> {
     if let Ok(text) = object.cast::<pyo3::types::PyString>() {
-        return pal::polynomial::Polynomial::parse(text.to_str()?).map_err(Report::report);
+        let text = text.to_str()?;
+        return run(object.py(), "expanding", || pal::polynomial::Polynomial::parse(text));
     }
     match Operand::of(object)?.map(Operand::polynomial) {
         Some(Ok(polynomial)) => Ok(polynomial),

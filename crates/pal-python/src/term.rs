@@ -12,6 +12,7 @@ use crate::convert::{fraction, number, some_number};
 use crate::errors::Report;
 use crate::formula::Formula;
 use crate::polynomial::{Polynomial, Weight};
+use crate::work::run;
 
 /// A number, a term, a polynomial or a weight.
 #[derive(Clone)]
@@ -78,7 +79,7 @@ impl Operand {
             return Ok(Operand::Linear(term.scaled(&factor)));
         }
         Ok(match (self.polynomial(), other.polynomial()) {
-            (Ok(a), Ok(b)) => Operand::Polynomial(a.mul(&b).map_err(Report::report)?),
+            (Ok(a), Ok(b)) => Operand::Polynomial(Python::attach(|py| run(py, "multiplying", || a.mul(&b)))?),
             (a, b) => Operand::Weight(either(a).times(&either(b)).map_err(Report::report)?),
         })
     }
@@ -106,7 +107,9 @@ impl Operand {
             return Ok(self);
         }
         Ok(match self.polynomial() {
-            Ok(polynomial) => Operand::Polynomial(polynomial.pow(exponent).map_err(Report::report)?),
+            Ok(polynomial) => {
+                Operand::Polynomial(Python::attach(|py| run(py, "multiplying", || polynomial.pow(exponent)))?)
+            }
             Err(weight) => Operand::Weight(weight.pow(exponent).map_err(Report::report)?),
         })
     }

@@ -130,7 +130,7 @@ class _Transform:
 
     def _squares(self, axis: int, at: Tensor) -> Tensor:
         """Squared splines at positions (rows by positions): rows by positions by components."""
-        return (self.layer._features(axis, at) @ self.splines[axis].transpose(-1, -2)).square()
+        return self.layer.spline_values(axis, self.splines[axis], at).square()
 
     def _bins(self, axis: int) -> Tensor:
         """Integrals of the squares from the first knot to every knot."""

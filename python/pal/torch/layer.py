@@ -186,30 +186,42 @@ class SplineLayer(Layer):
         return logits.log_softmax(-1) - integrals.masked_fill(empty, 1.0).log()
 
     def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        total = None
-        for j, theta in enumerate(self._splines(params)):
-            value = self._features(j, points[..., j]).to(theta) @ theta.transpose(-1, -2)
-            logarithm = 2 * value.abs().clamp_min(tiny(theta.dtype)).log()
-            total = logarithm if total is None else total + logarithm
+        splines = self._splines(params)
+        # One logarithm of a product: where a factor is far below the rounding error of its spline, it counts as zero.
+        least = tiny(params.dtype) ** (1 / len(splines))
+        product = None
+        for j, theta in enumerate(splines):
+            value = self.spline_values(j, theta, points[..., j]).abs().clamp_min(least)
+            product = value if product is None else product * value
         flags = _points.inside(points.reshape(-1, points.shape[-1]), self._number)
-        assert total is not None
-        return total, flags.reshape(points.shape[:-1])
+        assert product is not None
+        return 2 * product.log(), flags.reshape(points.shape[:-1])
 
-    def _features(self, axis: int, at: Tensor) -> Tensor:
-        """The slopes of a spline's value at positions with respect to its values and derivatives at the knots."""
+    def spline_values(self, axis: int, theta: Tensor, at: Tensor) -> Tensor:
+        """Splines along an axis, given by rows of values and derivatives at the knots, at positions in doubles.
+
+        Rows by components by numbers, and rows (or one for all) by positions, make rows by positions by components.
+        """
         edges = getattr(self, f"edges{axis}")
-        count = edges.shape[0]
+        count, rows, components = edges.shape[0], theta.shape[0], theta.shape[1]
         bin = torch.searchsorted(edges[1:-1].contiguous(), at.detach().contiguous(), right=True)
-        width = edges[bin + 1] - edges[bin]
+        width = edges.diff()[bin]
         # Positions outside, or none at all, give numbers that nobody looks at; they must not spoil gradients.
         t = torch.nan_to_num((at - edges[bin]) / width).clamp(0.0, 1.0)
         s = 1 - t
         stretch = width * ((count - 1) / (edges[-1] - edges[0]))
-        slopes = torch.stack(
-            [s * s * (1 + 2 * t), t * t * (1 + 2 * s), s * s * t * stretch, -(s * t * t) * stretch], dim=-1
-        )
-        places = torch.stack([bin, bin + 1, bin + count, bin + count + 1], dim=-1)
-        return torch.zeros(*at.shape, 2 * count, dtype=at.dtype, device=at.device).scatter(-1, places, slopes)
+        slopes = (s * s * (1 + 2 * t), t * t * (1 + 2 * s), s * s * t * stretch, -(s * t * t) * stretch)
+        table = theta.transpose(-1, -2)
+        total = None
+        for place, slope in zip((bin, bin + 1, bin + count, bin + count + 1), slopes):
+            if rows == 1:
+                knots = table[0].index_select(0, place.reshape(-1)).reshape(*place.shape, components)
+            else:
+                knots = table.gather(1, place.expand(rows, -1).unsqueeze(-1).expand(-1, -1, components))
+            term = slope.to(theta.dtype).unsqueeze(-1) * knots
+            total = term if total is None else total + term
+        assert total is not None
+        return total
 
 
 class SumOfSquaresLayer(Layer):
