@@ -23,6 +23,9 @@ pub struct Family(pub Compiled);
 
 type Input<'py> = PyReadonlyArray1<'py, f64>;
 
+/// Points that one thread tests at once.
+const SMALL: usize = 2048;
+
 #[pymethods]
 impl Family {
     /// Squared cubic splines: a number of knots, or their positions per variable.
@@ -180,7 +183,12 @@ impl Family {
     /// Exact membership of points.
     fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let points = doubles(&points);
-        let test = self.0.domain().membership();
+        let (test, n) = (self.0.domain().membership(), self.0.dimension());
+        // A batch of a network: calling other threads would take longer than the work.
+        if points.len() <= SMALL * n {
+            let inside = py.detach(|| points.chunks_exact(n).map(|point| test.contains(point)).collect());
+            return Ok(flags(py, inside));
+        }
         Ok(flags(py, run(py, "testing points", || Ok::<_, PyErr>(test.contains_batch(&points)))?))
     }
 

@@ -115,13 +115,11 @@ class ConstrainedDistribution(Distribution):
             batch = full
             rows = self.params.expand(*full, -1).reshape(-1, self.params.shape[-1]).to(rows.dtype)
         points = value.expand(*full, n).reshape(-1, batch.numel(), n).transpose(0, 1).to(torch.float64)
-        log_components, inside = self.layer.log_components(rows, points)
-        log_weights = self.layer.log_weights(rows)
+        terms, inside = self.layer.log_terms(rows, points)
+        logs = terms.logsumexp(-1) - self.layer._recipe["log_volume"]
         if self._condition is not None:
-            flags = self.support.check(points)
-            inside = inside & flags
-            log_weights = log_weights - self._mass(rows).log().unsqueeze(-1)
-        logs = (log_components + log_weights.unsqueeze(-2)).logsumexp(-1) - self.layer._recipe["log_volume"]
+            inside = inside & self.support.check(points)
+            logs = logs - self._mass(rows).log().unsqueeze(-1)
         logs = logs.masked_fill(~inside, -math.inf)
         return logs.transpose(0, 1).reshape(full).to(self.params.dtype)
 

@@ -64,8 +64,8 @@ class Layer(nn.Module):
         """The logarithms by which the scaled components of the mixture are multiplied; rows by components."""
         raise NotImplementedError
 
-    def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        """The logarithms of the scaled components at points (rows by points by components), and which points are inside.
+    def log_terms(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        """The logarithms of the terms of the mixture at points (rows by points by components), and which points are inside.
 
         `points` are doubles: rows by points by coordinates.
         """
@@ -91,7 +91,7 @@ class Layer(nn.Module):
         super()._apply(fn, recurse)
         for name, values in self._constants().items():
             buffer = getattr(self, name)
-            if buffer.dtype != torch.float64:
+            if buffer.is_floating_point() and buffer.dtype != torch.float64:
                 setattr(self, name, torch.from_numpy(values).to(buffer.device))
         return self
 
@@ -155,7 +155,13 @@ class SplineLayer(Layer):
             f"values{j}": values.reshape(params, nodes)
             for j, (values, params, nodes) in enumerate(zip(recipe["values"], recipe["params"], recipe["nodes"]))
         }
-        constants |= {f"edges{j}": edges for j, edges in enumerate(self.family.edges)}
+        for j, edges in enumerate(self.family.edges):
+            lengths = np.diff(edges)
+            constants[f"edges{j}"] = edges
+            constants[f"inner{j}"] = edges[1:-1].copy()
+            # Start, length, and length over the mean one, of every bin; and where its values and derivatives are.
+            constants[f"bins{j}"] = np.stack([edges[:-1], lengths, lengths * (len(lengths) / (edges[-1] - edges[0]))], -1)
+            constants[f"corners{j}"] = np.array([0, 1, len(edges), len(edges) + 1])
         # The first axis down and all others across.
         constants["normaliser"] = recipe["form"].reshape(recipe["nodes"][0], -1)
         return constants
@@ -170,23 +176,38 @@ class SplineLayer(Layer):
         return [theta / theta.detach().abs().amax(-1, keepdim=True).clamp_min(tiny(params.dtype)) for theta in parts]
 
     def integrals(self, params: Tensor, form: Tensor) -> Tensor:
-        splines = self._splines(params)
-        squares = [(theta @ getattr(self, f"values{j}").to(theta)).square() for j, theta in enumerate(splines)]
+        return self._contract(self._splines(params), params, form)
+
+    def _contract(self, splines: list[Tensor], params: Tensor, form: Tensor) -> Tensor:
+        shape = params.shape[:-1] + (self._recipe["mixtures"],)
+        # One row for each component: products of two matrices, rather than of many.
+        flat = [theta.flatten(0, -2) for theta in splines]
+        squares = [(theta @ getattr(self, f"values{j}").to(theta)).square() for j, theta in enumerate(flat)]
         rest = squares[0] @ form.to(params)
         for square in squares[1:]:
-            rest = (square.unsqueeze(-2) @ rest.unflatten(-1, (square.shape[-1], -1))).squeeze(-2)
-        return rest.squeeze(-1)
+            if rest.shape[-1] == square.shape[-1]:
+                rest = (rest * square).sum(-1, keepdim=True)
+            else:
+                rest = torch.bmm(square.unsqueeze(-2), rest.unflatten(-1, (square.shape[-1], -1))).squeeze(-2)
+        return rest.reshape(shape)
 
     def log_weights(self, params: Tensor) -> Tensor:
-        integrals = self.integrals(params, self.normaliser)
+        return self._log_weights(self._splines(params), params)
+
+    def _log_weights(self, splines: list[Tensor], params: Tensor) -> Tensor:
+        integrals = self._contract(splines, params, self.normaliser)
         logits = params.unflatten(-1, (self._recipe["mixtures"], -1))[..., 0]
         # A component without mass takes no part in the mixture.
         empty = integrals <= tiny(params.dtype)
         logits = logits.masked_fill(empty, -1e30)
         return logits.log_softmax(-1) - integrals.masked_fill(empty, 1.0).log()
 
-    def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+    def log_terms(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         splines = self._splines(params)
+        logs, inside = self._log_components(splines, params, points)
+        return logs + self._log_weights(splines, params).unsqueeze(-2), inside
+
+    def _log_components(self, splines: list[Tensor], params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         # One logarithm of a product: where a factor is far below the rounding error of its spline, it counts as zero.
         least = tiny(params.dtype) ** (1 / len(splines))
         product = None
@@ -202,26 +223,22 @@ class SplineLayer(Layer):
 
         Rows by components by numbers, and rows (or one for all) by positions, make rows by positions by components.
         """
-        edges = getattr(self, f"edges{axis}")
-        count, rows, components = edges.shape[0], theta.shape[0], theta.shape[1]
-        bin = torch.searchsorted(edges[1:-1].contiguous(), at.detach().contiguous(), right=True)
-        width = edges.diff()[bin]
+        rows, components, width = theta.shape
+        bin = torch.searchsorted(getattr(self, f"inner{axis}"), at.detach().contiguous(), right=True)
+        start, length, stretch = getattr(self, f"bins{axis}")[bin].unbind(-1)
         # Positions outside, or none at all, give numbers that nobody looks at; they must not spoil gradients.
-        t = torch.nan_to_num((at - edges[bin]) / width).clamp(0.0, 1.0)
+        t = torch.nan_to_num((at - start) / length).clamp(0.0, 1.0)
         s = 1 - t
-        stretch = width * ((count - 1) / (edges[-1] - edges[0]))
-        slopes = (s * s * (1 + 2 * t), t * t * (1 + 2 * s), s * s * t * stretch, -(s * t * t) * stretch)
+        bend = s * t * stretch
+        slopes = torch.stack((s * s * (1 + 2 * t), t * t * (1 + 2 * s), s * bend, -t * bend), -1).to(theta.dtype)
+        places = bin.unsqueeze(-1) + getattr(self, f"corners{axis}")
         table = theta.transpose(-1, -2)
-        total = None
-        for place, slope in zip((bin, bin + 1, bin + count, bin + count + 1), slopes):
-            if rows == 1:
-                knots = table[0].index_select(0, place.reshape(-1)).reshape(*place.shape, components)
-            else:
-                knots = table.gather(1, place.expand(rows, -1).unsqueeze(-1).expand(-1, -1, components))
-            term = slope.to(theta.dtype).unsqueeze(-1) * knots
-            total = term if total is None else total + term
-        assert total is not None
-        return total
+        if rows == 1:
+            knots = table[0].index_select(0, places.reshape(-1)).reshape(*places.shape, components)
+        else:
+            index = places.flatten(-2).expand(rows, -1).unsqueeze(-1).expand(-1, -1, components)
+            knots = table.gather(1, index).unflatten(1, (-1, 4))
+        return (slopes.unsqueeze(-1) * knots).sum(-2)
 
 
 class SumOfSquaresLayer(Layer):
@@ -286,7 +303,7 @@ class SumOfSquaresLayer(Layer):
         integrals = self.integrals(params, self.gram).clamp_min(tiny(params.dtype)).log()
         return logits - (logits + integrals).logsumexp(-1, keepdim=True)
 
-    def log_components(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+    def log_terms(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
         if points.requires_grad:
             raise NotImplementedError(
                 "a sum of squares has no gradients with respect to points here; detach them, or use a SplineLayer"
@@ -295,4 +312,5 @@ class SumOfSquaresLayer(Layer):
         rows, flags = _points.features(flat, self._number, self._recipe["size"])
         u = self._coefficients(params)
         value = rows.reshape(*points.shape[:-1], -1).to(u) @ u.transpose(-1, -2)
-        return 2 * value.abs().clamp_min(tiny(u.dtype)).log(), flags.reshape(points.shape[:-1])
+        logs = 2 * value.abs().clamp_min(tiny(u.dtype)).log() + self.log_weights(params).unsqueeze(-2)
+        return logs, flags.reshape(points.shape[:-1])
