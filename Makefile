@@ -59,7 +59,7 @@ SMOKE = target/venv-smoke
 $(VENV)/ready: python/tools/cpu_torch.py python/tools/requirements.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/pip install -q -r python/tools/requirements.txt
-	$(VENV)/bin/pip install -q --no-deps 'torch>=2.4' nvidia-cuda-runtime nvidia-cuda-cupti
+	$(VENV)/bin/pip install -q --no-deps 'torch==2.15.*' 'nvidia-cuda-runtime==13.2.*' 'nvidia-cuda-cupti==13.2.*'
 	$(VENV)/bin/python python/tools/cpu_torch.py
 	touch $@
 
