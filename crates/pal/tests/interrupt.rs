@@ -11,6 +11,9 @@ use pal::polynomial::Polynomial;
 use pal::region::Region;
 use pal::shapes;
 
+/// Between a request to stop and the end; longer where nothing is optimised.
+const LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 4 } else { 1 });
+
 /// Runs work that takes minutes, stops it, and says how long that took.
 fn stop<T: Send>(work: impl FnOnce() -> T + Send) -> (Result<T, Interrupted>, Duration) {
     let task = Task::default();
@@ -49,19 +52,19 @@ fn searches_integrals_and_families_stop() {
     let region = Region::new(&crumbled(5, 40)).unwrap();
     let (outcome, time) = stop(|| region.decompose().map(|cells| cells.len()));
     assert_eq!(outcome, Err(Interrupted));
-    assert!(time < Duration::from_secs(1), "{time:?}");
+    assert!(time < LIMIT, "{time:?}");
 
     let cube = Region::new(&shapes::cube(7)).unwrap();
     let p = Polynomial::parse("(x1+2*x2+3*x3+4*x4+5*x5+6*x6+7*x7+1)^12").unwrap();
     let (outcome, time) = stop(|| integrate(&cube, &p, Method::Exact).map(|integral| integral.exact).is_ok());
     assert_eq!(outcome, Err(Interrupted));
-    assert!(time < Duration::from_secs(1), "{time:?}");
+    assert!(time < LIMIT, "{time:?}");
 
     let maze = Region::new(&crumbled(3, 60)).unwrap();
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(12), mixtures: 1 });
     let (outcome, time) = stop(|| Compiled::new(&maze, &settings).is_ok());
     assert_eq!(outcome, Err(Interrupted));
-    assert!(time < Duration::from_secs(1), "{time:?}");
+    assert!(time < LIMIT, "{time:?}");
 }
 
 #[test]
