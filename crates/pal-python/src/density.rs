@@ -31,14 +31,14 @@ pub fn entropy_answer(entropy: &Entropy) -> EntropyAnswer {
 }
 
 pub fn entropy_options(tolerance: f64) -> PyResult<EntropyOptions> {
-    if !(tolerance > 0.0) {
+    if tolerance.is_nan() || tolerance <= 0.0 {
         return Err(PyValueError::new_err(format!("the tolerance must be positive, not {tolerance}")));
     }
     Ok(EntropyOptions { tolerance, ..EntropyOptions::default() })
 }
 
 pub fn mode_options(gap: f64, nodes: Option<usize>, seconds: Option<f64>) -> PyResult<ModeOptions> {
-    if !(gap >= 0.0) {
+    if gap.is_nan() || gap < 0.0 {
         return Err(PyValueError::new_err(format!("the gap must not be negative or NaN, but is {gap}")));
     }
     let wrong = |_| PyValueError::new_err("the time must be a number of seconds that is not negative");

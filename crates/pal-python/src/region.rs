@@ -122,7 +122,6 @@ impl Region {
     }
 
     /// Half-spaces `a . x <= b` of a cell with integer coefficients.
-    #[allow(clippy::type_complexity)]
     fn cell_half_spaces<'py>(
         &self,
         py: Python<'py>,
@@ -166,7 +165,6 @@ impl Region {
     }
 
     /// Exponents, moments and bounds on their errors, up to a total degree.
-    #[allow(clippy::type_complexity)]
     fn moments<'py>(
         &self,
         py: Python<'py>,
