@@ -1,4 +1,5 @@
-# make help lists what there is. Everything needs Rust only, except the peers of `make bench`.
+# make help lists what there is. The Rust parts need Rust only; the Python package needs Python 3.10 or later besides, and the peers of `make bench`
+# need Python too. Environments are made under target/.
 #
 # Tests on real maps read the folder that PAL_DATA names; without it they say `skipped: PAL_DATA is not set`.
 
@@ -9,7 +10,7 @@ ifdef PAL_DATA
 export PAL_DATA
 endif
 
-.PHONY: help demo test test-gpu test-wmi test-densities test-scale bench clean
+.PHONY: help demo test test-gpu test-wmi test-densities test-scale test-python wheel bench bench-python clean
 
 help:
 	@echo 'make demo            draw regions and densities, fit walkers on a campus; pictures go to out/'
@@ -18,7 +19,10 @@ help:
 	@echo 'make test-densities  densities of high degree and many samples, in release mode (part of make test)'
 	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu does without one'
 	@echo 'make test-scale      ten million samples on every map and star, a million against every mode (ten minutes)'
+	@echo 'make test-python     the Python package: tests, doctests, examples, and its wheel in a fresh environment (part of make test)'
+	@echo 'make wheel           build the wheel of the Python package into target/wheels'
 	@echo 'make bench           benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
+	@echo 'make bench-python    speed of the Python package, PyTorch included (a minute)'
 	@echo 'make clean           remove build products and pictures'
 	@echo
 	@echo 'PAL_DATA=FOLDER make test   also runs the tests on real maps and problems'
@@ -35,6 +39,7 @@ test:
 	$(CARGO) test --release -p pal-burn -p pal-cli
 	$(MAKE) test-wmi
 	$(MAKE) test-densities
+	$(MAKE) test-python
 
 # In release mode all published problems with an exact answer are solved exactly, the expensive ones included.
 test-wmi:
@@ -51,6 +56,36 @@ test-gpu:
 # Ten million samples on every map and star, none of which may be outside; a million samples per density, none higher than its mode.
 test-scale:
 	$(CARGO) test --release -p pal --test density_scale --test density_modes -- --include-ignored --nocapture
+
+# The package with everything that its extras ask for, in an environment of its own. The only torch of the package index for Linux is built for CUDA
+# and would bring 2 GB of libraries that tests on a CPU never call: it is installed without them (see cpu_torch.py), and with the few packages
+# that `import torch` needs.
+VENV = target/venv
+SMOKE = target/venv-smoke
+
+$(VENV)/ready: python/tools/cpu_torch.py python/tools/requirements.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(VENV)/bin/pip install -q -r python/tools/requirements.txt
+	$(VENV)/bin/pip install -q --no-deps 'torch==2.15.*' 'nvidia-cuda-runtime==13.2.*' 'nvidia-cuda-cupti==13.2.*'
+	$(VENV)/bin/python python/tools/cpu_torch.py
+	touch $@
+
+wheel: $(VENV)/ready
+	rm -rf target/wheels
+	$(VENV)/bin/maturin build --release --out target/wheels
+
+# Where the program was built before, as in `make test`, files are exchanged with it.
+test-python: wheel
+	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
+	PAL_PROGRAM=$(wildcard $(CURDIR)/target/debug/pal) $(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest --doctest-modules --pyargs pal
+	$(PYTHON) -m venv --clear $(SMOKE)
+	$(SMOKE)/bin/pip install -q target/wheels/*.whl
+	$(SMOKE)/bin/python python/tests/smoke.py
+
+bench-python: wheel
+	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
+	$(VENV)/bin/python bench/python_step.py
 
 bench:
 	$(CARGO) bench -p pal --bench regions

@@ -6,6 +6,7 @@
 pub mod checksum;
 pub mod density;
 pub mod formula;
+pub mod interrupt;
 pub mod moments;
 pub mod number;
 pub mod polynomial;

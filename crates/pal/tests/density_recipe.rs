@@ -83,6 +83,79 @@ fn agree(phi: Formula, settings: Settings, points: &[f64]) {
     }
 }
 
+/// Probabilities and moments from other forms in the same recipe.
+#[test]
+fn forms_of_conditions_and_moments() {
+    let [x, y] = reals(["x", "y"]);
+    let phi = x.between(-1, 3) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
+    let gamma = (&x - 2 * &y).le(tenths(4));
+    let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 3 });
+    let sos = |basis| Settings::Sos(SosSettings { degree: 3, components: 2, basis, subset: None });
+    for settings in [spline, sos(Basis::Orthonormal), sos(Basis::Legendre), sos(Basis::Monomial)] {
+        let family = Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
+        let params = family.random_params(1, 3);
+        // Of a point, only its own share in the sum matters: the ratio of two sums over all components is taken instead.
+        let weighted = |form: Vec<f64>| -> f64 {
+            let log_volume = family.domain().grid().log_volume();
+            match family.recipe() {
+                Recipe::Spline(recipe) => {
+                    let integral = |form: &[f64], part: &[f64]| {
+                        let (mut at, mut form) = (1, form.to_vec());
+                        for axis in &recipe.axes {
+                            let theta = &part[at..at + axis.params];
+                            let inner = form.len() / axis.nodes;
+                            let mut contracted = vec![0.0; inner];
+                            for (node, row) in form.chunks(inner).enumerate() {
+                                let value: f64 =
+                                    (0..axis.params).map(|p| theta[p] * axis.values[p * axis.nodes + node]).sum();
+                                contracted.iter_mut().zip(row).for_each(|(c, r)| *c += value * value * r);
+                            }
+                            (at, form) = (at + axis.params, contracted);
+                        }
+                        form[0]
+                    };
+                    let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.mixtures).collect();
+                    let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
+                    let share =
+                        |(part, w): (&&[f64], &f64)| w.exp() * integral(&form, part) / integral(&recipe.form, part);
+                    parts.iter().zip(&weights).map(share).sum()
+                }
+                Recipe::Sos(mut recipe) => {
+                    // Features that are one of the unit vectors give the squares of coefficients; the forms are summed by hand.
+                    let damp = |z: &f64| {
+                        if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
+                    };
+                    let sum = |gram: &[f64]| -> f64 {
+                        params
+                            .chunks(recipe.size + 1)
+                            .map(|part| {
+                                let u: Vec<f64> = part[1..].iter().map(damp).collect();
+                                let rows = gram.chunks(recipe.size).zip(&u);
+                                part[0].exp() * rows.map(|(row, u_i)| u_i * dot(row, &u)).sum::<f64>()
+                            })
+                            .sum()
+                    };
+                    let identity: Vec<f64> = (0..recipe.size * recipe.size)
+                        .map(|k| if k % (recipe.size + 1) == 0 { 1.0 } else { 0.0 })
+                        .collect();
+                    assert!(log_volume.is_finite());
+                    let whole = recipe.gram.take().unwrap_or(identity);
+                    sum(&form) / sum(&whole)
+                }
+            }
+        };
+        let probability = weighted(family.form_constants(&gamma, &[]).unwrap());
+        let want = family.event(&gamma).unwrap().probability(&params).unwrap()[0];
+        assert!((probability - want).abs() < 1e-12, "{settings:?}: {probability} {want}");
+        let share = weighted(family.form_constants(&Formula::yes(), &[1, 0]).unwrap());
+        let mean = family.mean(&params).unwrap()[0];
+        let ends = family.domain().grid().axes()[0].positions();
+        let (low, high) = (ends[0], ends[ends.len() - 1]);
+        assert!((low + share * (high - low) - mean).abs() < 1e-11, "{settings:?}");
+        assert!(family.form_constants(&gamma, &[1]).is_err());
+    }
+}
+
 fn lattice(n: usize, count: usize) -> Vec<f64> {
     (0..count * n).map(|k| (0.5 + k as f64 * (0.618033988749895 + 0.1 * (k % n) as f64)).fract()).collect()
 }

@@ -102,6 +102,9 @@ pub trait Form: Send + Sync + Debug {
     /// More than [`Form::scale`] can be on a set of this volume.
     fn largest_scale(&self, volume: f64) -> f64;
 
+    /// The same form for tensor frameworks, in the layout of [`Recipe`]: in values at nodes for splines, a matrix by rows for sums of squares.
+    fn constants(&self) -> Vec<f64>;
+
     /// Adds to `gradient` the derivative of `sum_c weights_c I_c` with respect to the coefficients.
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]);
 }

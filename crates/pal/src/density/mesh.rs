@@ -14,6 +14,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::grid::Grid;
+use crate::interrupt::checkpoint;
 use crate::moments::{Converter, Frame};
 use crate::number::{self, Integer, Rational};
 use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
@@ -101,6 +102,7 @@ pub enum MeshError {
 const MAX_SIMPLICES: usize = 1_000_000;
 
 fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
+    checkpoint();
     let polytope = cell.polytope();
     let bin = cell.bin();
     let edges = grid.axes().iter().zip(bin).map(|(axis, b)| &axis.edges()[*b as usize..*b as usize + 2]);

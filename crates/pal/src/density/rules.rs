@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::gauss::Gauss;
 use super::mesh::{Degree, Element, Shape};
+use crate::interrupt::checkpoint;
 use crate::moments::gasp;
 
 /// Simplices take the rule with positive weights up to this many nodes.
@@ -134,6 +135,7 @@ impl Rules {
 
     /// Visits all nodes of an element in local coordinates, with weights that sum to its volume.
     pub fn visit(&self, element: &Element, mut visit: impl FnMut(&[f64], f64)) {
+        checkpoint();
         let mut t = vec![0.0; element.bin.len()];
         for (node, weight) in self.of(&element.shape).iter() {
             element.shape.at(node, &mut t);

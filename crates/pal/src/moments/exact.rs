@@ -8,8 +8,12 @@ use dashu_int::ops::Gcd;
 
 use super::exponents::{Exponents, NONE};
 use super::integrand::lattice_is_cheaper;
+use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational};
 use crate::region::{Lattice, Polytope, pairwise_sum};
+
+/// Entries of a table, of which each can have thousands of digits, between two checkpoints.
+const BETWEEN_CHECKPOINTS: usize = 256;
 
 /// A polynomial prepared for exact integration: integer multiples `c_alpha alpha!` of its coefficients over one denominator.
 #[derive(Clone, Debug)]
@@ -26,7 +30,10 @@ impl ExactIntegrand {
         let denominator = Integer::from(terms.iter().fold(UBig::ONE, |d, (_, c)| lcm(&d, c.denominator())));
         let positions = exponents.positions();
         let mut by_degree = vec![Vec::new(); exponents.degree() + 1];
-        for (alpha, c) in terms {
+        for (number, (alpha, c)) in terms.iter().enumerate() {
+            if number % BETWEEN_CHECKPOINTS == 0 {
+                checkpoint();
+            }
             let Some(position) = positions.get(&alpha[..]) else { continue };
             let degree: usize = alpha.iter().map(|a| usize::from(*a)).sum();
             let whole = c.numerator() * (&denominator / Integer::from(c.denominator().clone()));
@@ -72,6 +79,7 @@ impl ExactIntegrand {
                 let step = Integer::from(&common / &part.common);
                 let mut factor = height.numerator() * Integer::from(&scale / (&part.scale * height.denominator()));
                 for level in self.exponents.levels() {
+                    checkpoint();
                     for at in level {
                         entries[at] += &factor * &part.entries[at];
                     }
@@ -97,6 +105,9 @@ impl ExactIntegrand {
     /// Multiplies by 1 / (1 - <t, row>).
     fn sweep(&self, table: &mut [Integer], row: &[Integer]) {
         for at in 1..table.len() {
+            if at % BETWEEN_CHECKPOINTS == 0 {
+                checkpoint();
+            }
             let mut sum = std::mem::take(&mut table[at]);
             for (y, from) in row.iter().zip(self.exponents.predecessors(at)) {
                 if *from != NONE && !y.is_zero() {

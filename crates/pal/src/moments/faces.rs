@@ -13,6 +13,7 @@ use std::collections::HashMap;
 
 use super::exponents::{Exponents, NONE};
 use super::frame::Frame;
+use crate::interrupt::checkpoint;
 use crate::number::{self, Integer, Rational};
 use crate::region::{Lattice, Polytope};
 
@@ -68,6 +69,7 @@ pub(crate) fn generating_sums(polytope: &LocalPolytope, exponents: &Exponents) -
 
 /// Multiplies by 1 / (1 - <t, v>).
 fn sweep(table: &mut [Lanes], vertex: &[f64], exponents: &Exponents) {
+    checkpoint();
     let lanes: Vec<Lanes> = vertex.iter().map(|x| [*x, x.abs(), x.abs(), 0.0]).collect();
     for at in 1..table.len() {
         let mut sum = table[at];

@@ -19,6 +19,7 @@
 use rayon::prelude::*;
 
 use super::exponents::{Exponents, NONE};
+use crate::interrupt::checkpoint;
 
 /// Simplices swept together, one per SIMD lane.
 const LANES: usize = 4;
@@ -75,6 +76,7 @@ pub(crate) fn generating_sums(simplices: &Simplices, exponents: &Exponents) -> V
         let mut sums = vec![0.0; exponents.len()];
         let mut table = vec![[0.0; LANES]; exponents.len() * (exponents.dimension() + 1)];
         for block in (start..(start + per_group).min(simplices.len())).step_by(LANES) {
+            checkpoint();
             sweep_block(simplices, block, exponents, &mut table, &mut sums);
         }
         sums
@@ -153,6 +155,7 @@ fn sweep_wide(simplices: &Simplices, simplex: usize, exponents: &Exponents, sums
     previous[..=n].fill(1.0);
     sums[0] += size;
     for level in exponents.levels().skip(1) {
+        checkpoint();
         let mut current = vec![0.0; level.len() * width];
         let start = level.start;
         let rows = current.par_chunks_mut(width).zip(sums[level].par_iter_mut()).enumerate();

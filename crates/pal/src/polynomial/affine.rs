@@ -20,6 +20,7 @@ use super::monomial::Monomial;
 use super::product::{check_memory, fractions, words};
 use super::terms::{Cleared, Terms, clear_denominators, coefficient_bits};
 use crate::formula::Var;
+use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational, bit_length};
 
 impl Polynomial {
@@ -104,6 +105,7 @@ fn change_one(
         table(Integer::from(scale.denominator().clone()))?,
     );
     for (rest, line) in lines {
+        checkpoint();
         let highest = usize::from(top(&line));
         let mut coefficients = vec![Integer::ZERO; highest + 1];
         for (exponent, numerator) in line {

@@ -15,6 +15,7 @@ use super::error::{Budget, MAX_TERMS, MAX_WORDS, PolynomialError, TERM_STEPS, ch
 use super::monomial::Monomial;
 use super::packing::{PackedState, Packing};
 use super::terms::{Cleared, Terms, clear_denominators, coefficient_bits};
+use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational, bit_length};
 
 /// `a * b`.
@@ -141,6 +142,7 @@ where
 {
     let mut sums: HashMap<K, C, S> = HashMap::with_hasher(state);
     for (m, x) in a {
+        checkpoint();
         for (n, y) in b {
             *sums.entry(times(m, n)).or_default() += x * y;
         }

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use crate::density::weights::log_sum_exp;
 use crate::density::{Domain, Grid, Pieces};
+use crate::interrupt::checkpoint;
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[derive(Clone)]
@@ -62,6 +63,7 @@ impl Distribution {
         let mut result = vec![f64::NEG_INFINITY; inside.len()];
         let tasks = result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * n)).zip(inside.par_chunks(BLOCK));
         tasks.for_each(|((out, points), inside)| {
+            checkpoint();
             let mut work = Work::new(n, self.weights.len());
             for ((out, point), inside) in out.iter_mut().zip(points.chunks_exact(n)).zip(inside) {
                 if *inside {

@@ -37,6 +37,17 @@ impl Compiled {
         let form = self.family().form(&domain.mesh, &[])?;
         Ok(Event { family: self.clone(), domain: Arc::new(domain), form })
     }
+
+    /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a condition holds, in place of the one in
+    /// [`Compiled::recipe`]. The monomial is in the coordinates of the box (0 at its lower end, 1 at its upper end); no exponents mean 1.
+    pub fn form_constants(&self, condition: &Formula, powers: &[u16]) -> Result<Vec<f64>, QueryError> {
+        let n = self.dimension();
+        if !powers.is_empty() && powers.len() != n {
+            return Err(QueryError::Length { what: "exponents", given: powers.len(), wanted: n });
+        }
+        let domain = restrict(self.domain(), condition)?;
+        Ok(self.family().form(&domain.mesh, powers)?.constants())
+    }
 }
 
 /// Part of a domain, with a message of its own for Boolean variables.

@@ -15,6 +15,7 @@ use super::univariate::Univariate;
 use crate::density::gauss::Gauss;
 use crate::density::mesh::{Element, Shape};
 use crate::density::rules::{Rule, Rules};
+use crate::interrupt::checkpoint;
 use crate::random::Stream;
 
 /// Samples handled together: limits the memory that sorting takes.
@@ -178,6 +179,7 @@ impl Sampler {
 
     /// Samples of one piece.
     fn group(&self, group: &[(u32, u32)], uniforms: &[f64]) -> Vec<f64> {
+        checkpoint();
         let n = self.distribution.dimension();
         let (component, e) = self.pairs[group[0].0 as usize];
         let element = &self.distribution.domain.mesh.elements[e as usize];

@@ -12,6 +12,7 @@ use dashu_int::ops::{Gcd, UnsignedAbs};
 use super::bits::Bits;
 use super::polytope::Polytope;
 use super::triangulate::determinant;
+use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational};
 
 /// One face.
@@ -59,6 +60,7 @@ impl Lattice {
             let mut below: Vec<Draft> = Vec::new();
             if let Some(level) = levels.last_mut() {
                 for face in level.iter_mut() {
+                    checkpoint();
                     for (facet, wall) in opposite_facets(&face.vertices, &walls) {
                         let at = *known.entry(facet).or_insert_with_key(|facet| {
                             below.push(Draft::new(facet.clone()));
@@ -132,6 +134,7 @@ impl Lattice {
         let mut bases: Vec<Basis> = Vec::with_capacity(self.faces.len());
         let mut heights = Vec::new();
         for face in &self.faces {
+            checkpoint();
             let mut basis = Basis::default();
             for (k, facet) in face.opposite.iter().enumerate() {
                 let foot = &points[self.faces[*facet].apex];

@@ -13,6 +13,7 @@ use super::polytope::{Polytope, Position, Side};
 use super::skeleton::{Literal, Residue, Skeleton};
 use super::unbounded::{self, Unbounded};
 use super::{Cell, Enumeration, Region};
+use crate::interrupt::checkpoint;
 
 /// Something carried along by the search that may itself need literals decided once the formula holds: a weight with cases.
 /// Plain regions carry nothing.
@@ -125,6 +126,7 @@ impl Region {
 
     /// Takes one node of the search one step further.
     pub(crate) fn step<L: Load>(&self, node: Node<L>) -> Step<L> {
+        checkpoint();
         if let Some(axis) = self.widest_axis(&node) {
             return Step::Split(self.split_bins(node, axis));
         }

@@ -13,6 +13,7 @@ use super::space::Hyperplane;
 use super::unbounded::Unbounded;
 use super::{Region, SpaceBuilder};
 use crate::formula::{Bounds, Connective, Formula, Node, Plane, Relation, Var};
+use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational};
 
 /// The kind of a region.
@@ -98,6 +99,7 @@ impl Region {
         };
         let mut stack = vec![piece];
         for _ in 0..max_pieces {
+            checkpoint();
             let Some(mut piece) = stack.pop() else { return Search::Nothing };
             piece.observe(&planes);
             match table.evaluate(&piece) {

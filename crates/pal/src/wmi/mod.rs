@@ -8,10 +8,12 @@
 //! conditions of the weight that still matter there; a weight that is zero ends it.
 
 mod nested;
+mod piecewise;
 mod problem;
 mod solve;
 mod term;
 mod weight;
 
+pub use piecewise::{Piecewise, TooManyCases};
 pub use problem::{Problem, ProblemError};
 pub use solve::{Answer, Solution, WmiError};

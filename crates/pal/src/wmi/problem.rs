@@ -7,10 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::nested;
-use super::term;
+use super::piecewise::Piecewise;
 use super::weight::SymbolicWeight;
-use crate::formula::smtlib::Scope;
-use crate::formula::smtlib::sexpr::Tree;
 use crate::formula::{Constraint, Formula, SmtError, Var, parse_smtlib_term};
 use crate::number::{NumberError, Rational, parse_rational};
 
@@ -120,6 +118,11 @@ struct Tables<'a> {
 }
 
 impl Problem {
+    /// A problem without a name over the variables of its support.
+    pub fn new(support: Constraint, weight: &Piecewise, queries: Vec<Formula>) -> Problem {
+        Problem { name: String::new(), support, weight: weight.weight.clone(), queries }
+    }
+
     /// Reads one problem: a line of the JSON-lines format, or a whole density file.
     ///
     /// ```
@@ -206,11 +209,7 @@ impl Problem {
         let queries = terms.queries.iter().enumerate().map(|(k, q)| formula(&format!("query {}", k + 1), q));
         let queries = queries.collect::<Result<_, _>>()?;
         let wrap = |error| ProblemError::Term { field: "weight".to_string(), error };
-        let tree = Tree::parse(&terms.weight).map_err(wrap)?;
-        let root = tree.single("a term of sort Real").map_err(wrap)?;
-        let mut names =
-            Scope::of_constraint(&scope).map_err(|message| wrap(SmtError { line: 1, column: 1, message }))?;
-        let weight = term::weight(root, &scope, &mut names).map_err(wrap)?;
+        let weight = Piecewise::parse(&terms.weight, &scope).map_err(wrap)?.weight;
         let support = Constraint { formula: Formula::all(parts), ..scope.clone() };
         Ok(Problem { name, support, weight, queries })
     }

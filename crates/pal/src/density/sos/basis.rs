@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::local::{self, Bins, inner};
 use crate::density::grid::{Axis, Grid};
+use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
 
 /// The global coordinate x, which runs from -1 to 1 over the box, is `centre + half * u` in the local coordinate u of a bin.
@@ -149,6 +150,7 @@ pub(super) fn orthonormal(
         let mut block: Vec<DMatrix<f64>> = (0..bins.len())
             .into_par_iter()
             .map(|slot| {
+                checkpoint();
                 let mut block = DMatrix::zeros(size, level.len());
                 for (mut column, at) in block.column_iter_mut().zip(level.clone()) {
                     if degree == 0 {

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use crate::density::chebyshev;
 use crate::density::mesh::{Element, Mesh};
 use crate::density::rules::Rules;
+use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
 
 /// The bins of a mesh that hold something.
@@ -116,7 +117,10 @@ impl Measure<'_> {
         // Row by row, the positions of the 2^n terms of every entry of the lower triangle.
         let rows: Vec<Vec<u32>> = (0..size)
             .into_par_iter()
-            .map(|i| (0..=i).flat_map(|k| place(exponents.get(i), exponents.get(k))).collect())
+            .map(|i| {
+                checkpoint();
+                (0..=i).flat_map(|k| place(exponents.get(i), exponents.get(k))).collect()
+            })
             .collect();
         let terms = 1usize << n;
         let lists = self.bins.elements(self.mesh);
@@ -208,7 +212,10 @@ impl Measure<'_> {
 
 /// Inner products of two lists of functions, given by coefficients per bin, one function per column.
 pub(super) fn inner(pairs: &[DMatrix<f64>], left: &[DMatrix<f64>], right: &[DMatrix<f64>]) -> DMatrix<f64> {
-    let parts = pairs.par_iter().zip(left).zip(right).map(|((pairs, left), right)| left.transpose() * (pairs * right));
+    let parts = pairs.par_iter().zip(left).zip(right).map(|((pairs, left), right)| {
+        checkpoint();
+        left.transpose() * (pairs * right)
+    });
     let parts: Vec<DMatrix<f64>> = parts.collect();
     let mut parts = parts.into_iter();
     let first = parts.next().unwrap_or_else(|| DMatrix::zeros(0, 0));

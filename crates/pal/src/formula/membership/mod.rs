@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::{Atom, Bounds, Formula, Relation, Var};
+use crate::interrupt::checkpoint;
 use crate::number::{self, Integer, Rational, scaled_coefficient, scaled_to_f64};
 use emit::Emitter;
 use grid::Grid;
@@ -175,6 +176,7 @@ impl Membership {
         };
         let blocks = result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * self.dimension));
         blocks.for_each(|(out, rows)| {
+            checkpoint();
             for (slot, point) in out.iter_mut().zip(rows.chunks_exact(self.dimension)) {
                 *slot = match grid {
                     Some(grid) => grid.contains(self, point),

@@ -8,6 +8,7 @@ use super::GaspError;
 use super::integrand::{BATCH, Batch, ROUNDOFF, Sampled};
 use super::rule::Rule;
 use super::sum::Sum;
+use crate::interrupt::checkpoint;
 use crate::moments::frame::determinant;
 use crate::moments::simplex::Simplices;
 use crate::number::{self, Rational};
@@ -136,7 +137,10 @@ fn integrate_one(
 ) -> Result<Partial, Vec<f64>> {
     let affine = Affine::new(measured, simplex);
     let starts: Vec<usize> = (0..rule.len()).step_by(CHUNK).collect();
-    let chunk = |start: usize| sum_chunk(&affine, rule, start..(start + CHUNK).min(rule.len()), integrand);
+    let chunk = |start: usize| {
+        checkpoint();
+        sum_chunk(&affine, rule, start..(start + CHUNK).min(rule.len()), integrand)
+    };
     let chunks: Vec<Result<_, Vec<f64>>> = match &starts[..] {
         [start] => vec![chunk(*start)],
         _ => starts.into_par_iter().map(chunk).collect(),

@@ -27,6 +27,7 @@ use rayon::prelude::*;
 
 use super::gasp::{BATCH, Batch, Closure, Sampled, Sum, Terms};
 use crate::formula::{Membership, MembershipError};
+use crate::interrupt::checkpoint;
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::random::Stream;
@@ -113,7 +114,10 @@ fn estimate(
     for first in (0..blocks).step_by(ROUND as usize) {
         let round = first..blocks.min(first + ROUND);
         let size = |block: u64| BLOCK.min(samples - block * BLOCK);
-        let tally = |block| sampler.block(seed, block, size(block), integrand);
+        let tally = |block| {
+            checkpoint();
+            sampler.block(seed, block, size(block), integrand)
+        };
         let tallies: Vec<Result<Tally, Vec<f64>>> = round.into_par_iter().map(tally).collect();
         for tally in tallies {
             total.merge(&tally.map_err(RejectionError::NotFinite)?);

@@ -14,6 +14,7 @@ use super::slices::visit;
 use crate::density::mesh::Mesh;
 use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
+use crate::interrupt::checkpoint;
 
 /// The density of the variables `axes` at points: rows of as many values, in the order of `axes`, which are different axes of the mesh.
 ///
@@ -30,7 +31,10 @@ pub(crate) fn joint_density(
     }
     let joint = Joint::new(mesh, axes, pieces);
     let unit: f64 = axes.iter().map(|axis| mesh.grid.axes()[*axis].length()).product();
-    let density = |mixture: &mut Mixture, point: &[f64]| joint.relative(mixture, point) / unit;
+    let density = |mixture: &mut Mixture, point: &[f64]| {
+        checkpoint();
+        joint.relative(mixture, point) / unit
+    };
     points.par_chunks_exact(axes.len()).map_init(|| Mixture::new(pieces, weights), density).collect()
 }
 

@@ -25,6 +25,7 @@ use crate::density::gauss::Gauss;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
 use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
+use crate::interrupt::checkpoint;
 
 /// Projections of vertices closer than this part of the bin count as one.
 const SAME: f64 = 1e-13;
@@ -130,6 +131,7 @@ impl Slices {
             .parts
             .par_iter()
             .map_init(scratch, |(slicer, mixture, point), part| {
+                checkpoint();
                 let element = &self.mesh.elements[part.element];
                 let nodes = nodes(part.nodes, part.low, part.high);
                 let values: Vec<f64> = nodes.map(|t| self.integral(element, t, slicer, mixture, point)).collect();

@@ -7,6 +7,7 @@ use super::hull::Hull;
 use super::place::Candidate;
 use super::series::Series;
 use crate::density::mesh::Shape;
+use crate::interrupt::checkpoint;
 
 /// Boxes are kept at least this wide, in local coordinates; narrower ones are not cut.
 const MIN_WIDTH: f64 = 1e-13;
@@ -64,6 +65,7 @@ impl Context<'_> {
 
     /// The node of a whole element, given the series of its bin.
     pub fn root(&self, element: usize, series: &Series, best: Option<f64>) -> Report {
+        checkpoint();
         let shape = match &self.problem.mesh.elements[element].shape {
             // The region is inside the box of the grid, whatever rounding says.
             Shape::Cuboid(low, high) => Shape::Cuboid(clamped(low), clamped(high)),
@@ -104,6 +106,7 @@ impl Context<'_> {
 
     /// One of the parts of a node.
     pub fn part(&self, node: &Node, shape: Shape, best: Option<f64>) -> Report {
+        checkpoint();
         let whole = Part { low: &node.low, high: &node.high, series: &node.series };
         let mut report = self.examine(node.element, node.depth + 1, shape, whole, best);
         // What bounds the whole bounds its parts.

@@ -1,0 +1,132 @@
+"""Speed of the Python package, in one run:
+
+- a training step of a network with a SplineLayer against the same network with a Gaussian-mixture head of torch.distributions;
+- log-densities of 10^5 points;
+- a region and a family on a map, from its file.
+
+    make bench-python
+
+Each figure is the best of several repetitions: other processes can only make a run slower. On a busy machine `--cpu --threads 1` counts the time of
+the processor instead. With PAL_DATA, the map is that of drone scene 12.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.distributions import Categorical, Independent, MixtureSameFamily, MultivariateNormal, Normal
+
+import pal
+from pal.torch import SplineLayer
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("--steps", type=int, default=40, help="training steps per repetition")
+parser.add_argument("--repetitions", type=int, default=7)
+parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+parser.add_argument("--cpu", action="store_true", help="time of the processor, over all threads, instead of time on the wall")
+args = parser.parse_args()
+clock = time.process_time if args.cpu else time.perf_counter
+torch.set_num_threads(args.threads)
+
+BATCH, WIDTH, KNOTS, MIXTURES = 128, 512, 14, 8
+
+
+def best(run, repetitions=args.repetitions):
+    """The shortest time of several runs, and their median, in seconds."""
+    times = []
+    for _ in range(repetitions):
+        start = clock()
+        run()
+        times.append(clock() - start)
+    return min(times), statistics.median(times)
+
+
+def scene():
+    """The map, and where it comes from."""
+    folder = os.environ.get("PAL_DATA")
+    file = Path(folder, "sdd", "scene12_constraints.geojson") if folder else None
+    if file is not None and file.exists():
+        return file, "scene 12"
+    file = Path(__file__).parents[1] / "crates" / "pal-cli" / "assets" / "campus.geojson"
+    return file, "the campus of the demo"
+
+
+def training(head, outputs, inputs, targets):
+    """One repetition: some steps of Adam."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(10, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, outputs))
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
+
+    def steps():
+        for _ in range(args.steps):
+            loss = -head(network(inputs)).log_prob(targets).mean()
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+    steps()
+    return steps
+
+
+def diagonal(outputs):
+    logits, mean, width = outputs.unflatten(-1, (-1, 5)).split([1, 2, 2], -1)
+    return MixtureSameFamily(Categorical(logits=logits.squeeze(-1)), Independent(Normal(mean, nn.functional.softplus(width) + 1e-3), 1))
+
+
+def full(outputs):
+    logits, mean, width, tilt = outputs.unflatten(-1, (-1, 6)).split([1, 2, 2, 1], -1)
+    width = nn.functional.softplus(width) + 1e-3
+    zero = torch.zeros_like(tilt)
+    factor = torch.cat([width[..., :1], zero, tilt, width[..., 1:]], -1).unflatten(-1, (2, 2))
+    return MixtureSameFamily(Categorical(logits=logits.squeeze(-1)), MultivariateNormal(mean, scale_tril=factor))
+
+
+file, name = scene()
+constraint = pal.read_geojson(file)
+whole, _ = best(lambda: pal.SplineMixture(pal.Region(pal.read_geojson(file)), KNOTS, MIXTURES))
+compiled, _ = best(lambda: pal.SplineMixture(pal.Region(constraint), KNOTS, MIXTURES))
+print(f"{name}: Region and compile, {KNOTS} knots            {compiled * 1e3:8.1f} ms   (with reading the file {whole * 1e3:.1f} ms)")
+
+region = pal.Region(constraint)
+layer = SplineLayer(region, KNOTS, MIXTURES)
+points = torch.from_numpy(region.sample(100_000, seed=1))
+torch.manual_seed(1)
+one = torch.randn(layer.num_params, dtype=torch.float64)
+for dtype in (torch.float64, torch.float32):
+    params = one.to(dtype)
+    with torch.no_grad():
+        took, _ = best(lambda: layer(params).log_prob(points))
+    print(f"log_prob of 10^5 points, one parameter vector, {str(dtype)[6:]} {took * 1e3:8.1f} ms")
+took, _ = best(lambda: layer.family.log_prob(one.numpy(), points.numpy()))
+print(f"the same by the core, in numpy                      {took * 1e3:8.1f} ms")
+rows = torch.randn(1000, layer.num_params)
+with torch.no_grad():
+    took, _ = best(lambda: layer(rows).log_prob(points.reshape(100, 1000, 2)))
+print(f"log_prob of 10^5 points, 1000 parameter vectors     {took * 1e3:8.1f} ms")
+
+inputs, targets = torch.randn(BATCH, 10), points[:BATCH]
+runs = {
+    "SplineLayer": training(layer, layer.num_params, inputs, targets),
+    "Gaussian mixture, diagonal": training(diagonal, 5 * MIXTURES, inputs, targets.float()),
+    "Gaussian mixture, full": training(full, 6 * MIXTURES, inputs, targets.float()),
+    # As many outputs, and so the same network in every layer.
+    "the same, 76 components": training(full, layer.num_params, inputs, targets.float()),
+}
+# In turns, so that a disturbance meets all of them.
+times = {name: [] for name in runs}
+for _ in range(args.repetitions):
+    for name, run in runs.items():
+        start = clock()
+        run()
+        times[name].append((clock() - start) / args.steps)
+print(f"training step, batch {BATCH}, 10 -> {WIDTH} -> {WIDTH} -> outputs, Adam, float32, {args.threads} threads")
+base = [min(list_) for name, list_ in times.items() if name != "SplineLayer"]
+for name, list_ in times.items():
+    ratios = ", ".join(f"{min(list_) / b:.2f}" for b in base)
+    print(f"  {name:28} best {min(list_) * 1e3:6.2f} ms, median {statistics.median(list_) * 1e3:6.2f} ms, over the three mixtures {ratios}")

@@ -1,0 +1,154 @@
+//! Formulas with their variables, and the files and shapes that they come from.
+
+use std::sync::OnceLock;
+
+use numpy::{PyArray1, PyReadonlyArray1};
+use pal::formula::{GeoJsonOptions, Meaning, Membership, MembershipError, Polygon, Ring, Var, real, write_smtlib};
+use pal::number::Rational;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::convert::{doubles, flags, some_number};
+use crate::errors::{Report, exception};
+use crate::formula::{Formula, some_formula};
+use crate::work::run;
+
+/// A formula over a declared, ordered list of variables.
+#[pyclass(frozen, module = "pal._core")]
+pub struct Constraint(pub pal::formula::Constraint, OnceLock<Membership>);
+
+impl From<pal::formula::Constraint> for Constraint {
+    fn from(constraint: pal::formula::Constraint) -> Self {
+        Constraint(constraint, OnceLock::new())
+    }
+}
+
+#[pymethods]
+impl Constraint {
+    /// The formula over the given variables, or over those that occur in it, sorted by name.
+    #[new]
+    #[pyo3(signature = (formula, reals=None, booleans=None))]
+    fn new(
+        formula: &Bound<'_, PyAny>,
+        reals: Option<Vec<String>>,
+        booleans: Option<Vec<String>>,
+    ) -> PyResult<Constraint> {
+        let mut constraint = pal::formula::Constraint::new(some_formula(formula, "the constraint")?);
+        let vars = |names: Vec<String>| names.iter().map(|name| Var::new(name)).collect::<Vec<Var>>();
+        if let Some(names) = reals {
+            let given = vars(names);
+            if let Some(missing) = constraint.reals.iter().find(|var| !given.contains(var)) {
+                return Err(exception(
+                    "RegionError",
+                    format!("the formula uses `{missing}`, which is not among the variables"),
+                ));
+            }
+            constraint.reals = given;
+        }
+        if let Some(names) = booleans {
+            constraint.booleans = vars(names);
+        }
+        Ok(constraint.into())
+    }
+
+    #[getter]
+    fn formula(&self) -> Formula {
+        Formula(self.0.formula.clone())
+    }
+
+    #[getter]
+    fn reals(&self) -> Vec<String> {
+        self.0.reals.iter().map(|var| var.name().to_string()).collect()
+    }
+
+    #[getter]
+    fn booleans(&self) -> Vec<String> {
+        self.0.booleans.iter().map(|var| var.name().to_string()).collect()
+    }
+
+    /// The script that `parse_smtlib` reads back.
+    fn to_smtlib(&self) -> PyResult<String> {
+        write_smtlib(&self.0).map_err(Report::report)
+    }
+
+    /// Reads one term over the variables.
+    fn parse_term(&self, text: &str) -> PyResult<Formula> {
+        pal::formula::parse_smtlib_term(text, &self.0).map(Formula).map_err(Report::report)
+    }
+
+    /// Exact membership of points, given row by row.
+    fn contains<'py>(
+        &self,
+        py: Python<'py>,
+        points: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        if let Some(var) = self.0.booleans.first() {
+            return Err(exception(
+                "RegionError",
+                format!(
+                    "whether a point is inside depends on the Boolean variable `{var}`; substitute a value for it first"
+                ),
+            ));
+        }
+        let points = doubles(&points);
+        let test = || -> Result<Vec<bool>, MembershipError> {
+            // Compiled when first needed.
+            let test = match self.1.get() {
+                Some(test) => test,
+                None => {
+                    let compiled = self.0.membership()?;
+                    self.1.get_or_init(|| compiled)
+                }
+            };
+            Ok(test.contains_batch(&points))
+        };
+        let inside = run(py, "testing points", test)?;
+        Ok(flags(py, inside))
+    }
+}
+
+/// The conjunction of the asserts of an SMT-LIB script.
+#[pyfunction]
+pub fn parse_smtlib(text: &str) -> PyResult<Constraint> {
+    pal::formula::parse_smtlib(text).map(Constraint::from).map_err(Report::report)
+}
+
+/// The free space of a GeoJSON map, over the variables `x` and `y`.
+#[pyfunction]
+#[pyo3(signature = (text, meaning, bounds=None))]
+pub fn parse_geojson(text: &str, meaning: &str, bounds: Option<Vec<Bound<'_, PyAny>>>) -> PyResult<Constraint> {
+    let meaning = match meaning {
+        "forbidden" => Meaning::Forbidden,
+        "walkable" => Meaning::Walkable,
+        other => {
+            return Err(PyValueError::new_err(format!("polygons are \"forbidden\" or \"walkable\", not \"{other}\"")));
+        }
+    };
+    let bounds = match bounds {
+        None => None,
+        Some(ends) => {
+            let ends: Vec<Rational> = ends.iter().map(|end| some_number(end, "a bound")).collect::<PyResult<_>>()?;
+            let count = ends.len();
+            let wrong =
+                |_| PyValueError::new_err(format!("bounds are four numbers x0, y0, x1, y1; {count} were given"));
+            Some(<[Rational; 4]>::try_from(ends).map_err(wrong)?)
+        }
+    };
+    pal::formula::parse_geojson(text, &GeoJsonOptions { meaning, bounds }).map(Constraint::from).map_err(Report::report)
+}
+
+type Corners<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
+
+/// A simple polygon with holes as a formula over two variables.
+#[pyfunction]
+pub fn polygon(outer: Corners<'_>, holes: Vec<Corners<'_>>, x: &str, y: &str) -> PyResult<Formula> {
+    let ring = |corners: &Corners<'_>| -> PyResult<Ring> {
+        let corner = |(x, y): &(Bound<'_, PyAny>, Bound<'_, PyAny>)| -> PyResult<[Rational; 2]> {
+            Ok([some_number(x, "a coordinate")?, some_number(y, "a coordinate")?])
+        };
+        let points = corners.iter().map(corner).collect::<PyResult<_>>()?;
+        Ring::new(points).map_err(Report::report)
+    };
+    let polygon = Polygon::new(ring(&outer)?, holes.iter().map(ring).collect::<PyResult<_>>()?);
+    Ok(Formula(polygon.map_err(Report::report)?.to_formula(&real(x), &real(y))))
+}

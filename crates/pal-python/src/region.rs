@@ -1,0 +1,179 @@
+//! Regions, their cells, and integrals over them.
+
+use std::sync::{Arc, OnceLock};
+
+use numpy::PyArray1;
+use pal::moments::{Exponents, Integral, Method, Moments};
+use pal::region::{Cell, Status, Unbounded};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::constraint::Constraint;
+use crate::convert::{Doubles, array, fraction, some_number};
+use crate::errors::{Report, unexpected};
+use crate::polynomial::polynomial;
+use crate::work::run;
+
+/// A constraint made ready for decomposition. Cells are found once, when they are first needed.
+#[pyclass(frozen, module = "pal._core")]
+pub struct Region {
+    pub region: pal::region::Region,
+    cells: OnceLock<Arc<Vec<Cell>>>,
+}
+
+/// Value, error bound, exact value, cells and simplices of an integral.
+pub type Answer<'py> = (f64, f64, Option<Bound<'py, PyAny>>, usize, usize);
+
+pub fn answer<'py>(py: Python<'py>, integral: &Integral) -> PyResult<Answer<'py>> {
+    let exact = integral.exact.as_ref().map(|value| fraction(py, value)).transpose()?;
+    Ok((integral.value, integral.error, exact, integral.cells, integral.simplices))
+}
+
+pub fn method(name: &str) -> PyResult<Method> {
+    match name {
+        "exact" => Ok(Method::Exact),
+        "recurrence" => Ok(Method::Recurrence),
+        "gasp" => Ok(Method::Gasp),
+        other => Err(PyValueError::new_err(format!("methods are exact, recurrence and gasp, not {other}"))),
+    }
+}
+
+impl Region {
+    fn all(&self, py: Python<'_>) -> PyResult<Arc<Vec<Cell>>> {
+        if let Some(cells) = self.cells.get() {
+            return Ok(cells.clone());
+        }
+        let found = run(py, "cutting into cells", || self.region.decompose())?;
+        Ok(self.cells.get_or_init(|| Arc::new(found)).clone())
+    }
+
+    fn cell(&self, py: Python<'_>, index: usize) -> PyResult<Cell> {
+        let cells = self.all(py)?;
+        cells.get(index).cloned().ok_or_else(|| unexpected("a cell that does not exist was asked for"))
+    }
+}
+
+#[pymethods]
+impl Region {
+    #[new]
+    fn new(py: Python<'_>, constraint: &Bound<'_, Constraint>) -> PyResult<Region> {
+        let constraint = constraint.get();
+        let region = run(py, "preparing", || pal::region::Region::new(&constraint.0))?;
+        Ok(Region { region, cells: OnceLock::new() })
+    }
+
+    /// One word, and a ray or a point that shows it.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Option<Vec<Bound<'py, PyAny>>>)> {
+        let decide = || -> Result<Status, Unbounded> {
+            Ok(match self.cells.get() {
+                Some(cells) if !cells.is_empty() => Status::Bounded,
+                Some(_) => self.region.status_without_volume(),
+                None => self.region.status(),
+            })
+        };
+        let status = run(py, "looking for cells", decide)?;
+        let shown = match &status {
+            Status::Unbounded(ray) => Some(&ray.direction),
+            Status::LowerDimensional(point) => Some(point),
+            _ => None,
+        };
+        let exact = |numbers: &Vec<_>| numbers.iter().map(|value| fraction(py, value)).collect::<PyResult<Vec<_>>>();
+        Ok((status.name(), shown.map(exact).transpose()?))
+    }
+
+    fn num_cells(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.all(py)?.len())
+    }
+
+    /// Splits all cells at positions per variable.
+    fn with_knots(&self, py: Python<'_>, positions: Vec<Vec<Bound<'_, PyAny>>>) -> PyResult<Region> {
+        let list =
+            |list: &Vec<Bound<'_, PyAny>>| list.iter().map(|at| some_number(at, "a knot")).collect::<PyResult<_>>();
+        let positions: Vec<Vec<_>> = positions.iter().map(list).collect::<PyResult<_>>()?;
+        let region = run(py, "preparing", || self.region.with_knots(&positions))?;
+        Ok(Region { region, cells: OnceLock::new() })
+    }
+
+    fn exact_volume<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let cells = self.all(py)?;
+        let sum = || -> Result<_, Unbounded> {
+            Ok(cells.iter().fold(pal::number::Rational::ZERO, |sum, cell| sum + cell.exact_volume()))
+        };
+        let volume = run(py, "measuring", sum)?;
+        fraction(py, &volume)
+    }
+
+    /// Lower and upper ends per variable; none without volume.
+    fn bounding_box<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>>> {
+        let ends = run(py, "measuring", || self.region.bounding_box())?;
+        let pair = |(low, high): &(_, _)| Ok((fraction(py, low)?, fraction(py, high)?));
+        ends.map(|ends| ends.iter().map(pair).collect()).transpose()
+    }
+
+    /// The vertices of a cell, row by row.
+    fn cell_vertices<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Doubles<'py>> {
+        let cell = self.cell(py, index)?;
+        Ok(array(py, cell.polytope().vertices().iter().flat_map(|vertex| vertex.coordinates().to_vec()).collect()))
+    }
+
+    fn cell_exact_vertices<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+        let vertices = self.cell(py, index)?.polytope().exact_vertices();
+        vertices.iter().map(|vertex| vertex.iter().map(|x| fraction(py, x)).collect()).collect()
+    }
+
+    /// Half-spaces `a . x <= b` of a cell with integer coefficients.
+    fn cell_half_spaces<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+    ) -> PyResult<Vec<(Vec<Bound<'py, PyAny>>, Bound<'py, PyAny>)>> {
+        let exact = |value: &pal::number::Integer| fraction(py, &value.clone().into());
+        let half_space = |(a, b): &(Vec<_>, _)| Ok((a.iter().map(exact).collect::<PyResult<_>>()?, exact(b)?));
+        self.cell(py, index)?.polytope().half_spaces().iter().map(half_space).collect()
+    }
+
+    fn cell_exact_volume<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyAny>> {
+        fraction(py, &self.cell(py, index)?.exact_volume())
+    }
+
+    fn cell_booleans(&self, py: Python<'_>, index: usize) -> PyResult<Vec<Option<bool>>> {
+        Ok(self.cell(py, index)?.booleans().to_vec())
+    }
+
+    /// The simplices of all cells, vertex by vertex, and the cell of each.
+    fn simplices<'py>(&self, py: Python<'py>) -> PyResult<(Doubles<'py>, Bound<'py, PyArray1<i64>>)> {
+        let cells = self.all(py)?;
+        let cut = || -> Result<(Vec<f64>, Vec<i64>), Unbounded> {
+            let (mut corners, mut of) = (Vec::new(), Vec::new());
+            for (index, cell) in cells.iter().enumerate() {
+                let vertices = cell.polytope().vertices();
+                for simplex in cell.polytope().triangulate() {
+                    simplex.iter().for_each(|at| corners.extend_from_slice(vertices[*at].coordinates()));
+                    of.push(index as i64);
+                }
+            }
+            Ok((corners, of))
+        };
+        let (corners, of) = run(py, "triangulating", cut)?;
+        Ok((array(py, corners), PyArray1::from_vec(py, of)))
+    }
+
+    fn integrate<'py>(&self, py: Python<'py>, polynomial: &Bound<'py, PyAny>, method: &str) -> PyResult<Answer<'py>> {
+        let (integrand, method) = (self::polynomial(polynomial)?, self::method(method)?);
+        let integral = run(py, "integrating", || pal::moments::integrate(&self.region, &integrand, method))?;
+        answer(py, &integral)
+    }
+
+    /// Exponents, moments and bounds on their errors, up to a total degree.
+    fn moments<'py>(
+        &self,
+        py: Python<'py>,
+        degree: u16,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Doubles<'py>, Doubles<'py>)> {
+        let exponents = Exponents::total_degree(self.region.dimension(), degree).map_err(Report::report)?;
+        let moments = run(py, "integrating", || Moments::compile(&self.region, &exponents))?;
+        let flat = exponents.flat().iter().map(|e| i64::from(*e)).collect();
+        let (values, errors) = (moments.values().to_vec(), moments.errors().to_vec());
+        Ok((PyArray1::from_vec(py, flat), array(py, values), array(py, errors)))
+    }
+}

@@ -1,0 +1,208 @@
+"""One density on a constraint, and everything one can ask about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import _arrays, _core
+from ._arrays import Doubles
+from ._core import Formula
+from .formula import Constraint
+from .integrals import Integrand
+
+
+class Mode(NamedTuple):
+    """The point of largest density, and how sure that is: no point of the region has a log-density above `log_upper`.
+
+    `gap` is the ratio of bound and density, minus 1; `stop` says why the search ended: `certified`, `node-limit`, `time-limit` or `precision`.
+    """
+
+    point: Doubles
+    log_density: float
+    log_upper: float
+    gap: float
+    nodes: int
+    stop: str
+
+
+class Entropy(NamedTuple):
+    """A differential entropy in nats, an estimate of its absolute error, and whether that is within the tolerance."""
+
+    value: float
+    error: float
+    converged: bool
+
+
+class Marginal:
+    """The exact marginal density of one variable: a piecewise polynomial with its distribution function and quantiles."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Marginal) -> None:
+        self._core = core
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The smallest interval that holds all mass. There may be gaps inside."""
+        return self._core.support
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return self._core.mean
+
+    @property
+    def variance(self) -> float:
+        """The variance."""
+        return self._core.variance
+
+    def density(self, at: ArrayLike) -> Doubles:
+        """The density at positions; 0 outside the support."""
+        return self._apply(self._core.density, at, "positions")
+
+    def cdf(self, at: ArrayLike) -> Doubles:
+        """The probability of values up to positions."""
+        return self._apply(self._core.cdf, at, "positions")
+
+    def quantile(self, p: ArrayLike) -> Doubles:
+        """The smallest positions where the distribution function reaches probabilities."""
+        return self._apply(self._core.quantile, p, "probabilities")
+
+    def polyline(self, inside: int = 15) -> Doubles:
+        """Points to draw the density through: rows of position and density, with so many inside every piece."""
+        return self._core.polyline(_arrays.count(inside, "the number of points")).reshape(-1, 2)
+
+    @property
+    def pieces(self) -> list[tuple[float, float, Doubles]]:
+        """Low end, high end and coefficients c of every piece: with s = (y - low) / (high - low), the density is sum_k c_k P_k(2 s - 1)."""
+        return self._core.pieces()
+
+    @staticmethod
+    def _apply(function: Any, at: ArrayLike, what: str) -> Doubles:
+        values = _arrays.doubles(at, what)
+        return function(values.reshape(-1)).reshape(values.shape)[()]
+
+
+class Density:
+    """One density on a constraint: made by a family from one parameter vector, or by conditioning another density.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> triangle = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
+    >>> uniform = pal.SumOfSquares(triangle, degree=1, components=1).density([0, 1, 0, 0])
+    >>> uniform.prob(x <= y), round(float(np.exp(uniform.log_prob([0.25, 0.25]))), 12)
+    (0.5, 2.0)
+    >>> uniform.given(y=0.5).marginal("x").support
+    (0.0, 0.5)
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self) -> None:
+        raise TypeError("densities are made by families: SplineMixture(region).density(params)")
+
+    @classmethod
+    def _of(cls, core: _core.Density) -> Density:
+        new = cls.__new__(cls)
+        new._core = core
+        return new
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables, in the order of coordinates."""
+        return tuple(self._core.variables)
+
+    @property
+    def constraint(self) -> Constraint:
+        """Where the density may be positive."""
+        return Constraint._of(self._core.constraint)
+
+    def log_prob(self, points: ArrayLike) -> Doubles:
+        """The log-density of points: minus infinity outside the constraint, never NaN.
+
+        Args:
+            points: coordinates along the last axis.
+        """
+        flat, shape = _arrays.points(points, len(self.variables))
+        return self._core.log_prob(flat).reshape(shape)[()]
+
+    def prob(self, condition: Formula) -> float:
+        """The probability of a further constraint."""
+        return self._core.probability(condition)
+
+    def condition(self, condition: Formula) -> Density:
+        """The density given that a further constraint holds."""
+        return Density._of(self._core.condition(condition))
+
+    def given(self, values: Mapping[str, float] | None = None, **more: float) -> Density:
+        """The density of the other variables, given values of some: `density.given(x=0.5)`."""
+        return Density._of(self._core.given(_pairs(values, more)))
+
+    def cdf(self, values: Mapping[str, float] | None = None, **more: float) -> float:
+        """The probability that each of some variables is at most a value."""
+        return self._core.cdf(_pairs(values, more))
+
+    def marginal(self, variable: str) -> Marginal:
+        """The exact marginal of one variable."""
+        return Marginal(self._core.marginal(variable))
+
+    def marginal_density(self, variables: Sequence[str], points: ArrayLike) -> Doubles:
+        """The joint density of some variables at points, coordinates along the last axis in the order of the variables."""
+        flat, shape = _arrays.points(points, len(variables))
+        return self._core.marginal_density(list(variables), flat).reshape(shape)[()]
+
+    def mean(self) -> Doubles:
+        """The mean of every variable."""
+        return self._core.mean()
+
+    def covariance(self) -> Doubles:
+        """The covariance matrix."""
+        n = len(self.variables)
+        return self._core.covariance().reshape(n, n)
+
+    def expectation(self, polynomial: Integrand) -> float:
+        """The expectation of a polynomial."""
+        return self._core.expectation(polynomial)
+
+    def entropy(self, tolerance: float = 1e-6) -> Entropy:
+        """The differential entropy in nats."""
+        return Entropy(*self._core.entropy(float(tolerance)))
+
+    def sample(self, count: int, seed: int | None = None) -> Doubles:
+        """Independent samples, one per row, without rejection. All of them satisfy the constraint under exact evaluation.
+
+        Args:
+            count: how many.
+            seed: from 0 to 2**64 - 1; the same one gives the same samples. Without it they differ from call to call.
+        """
+        samples = self._core.sample(_arrays.count(count, "the number of samples"), _arrays.seed(seed))
+        return samples.reshape(-1, len(self.variables))
+
+    def transform(self, uniforms: ArrayLike) -> Doubles:
+        """Samples from given uniform numbers, such as a low-discrepancy sequence: rows of one number more than there are variables."""
+        flat, shape = _arrays.points(uniforms, len(self.variables) + 1, "uniform numbers")
+        return self._core.transform(flat).reshape(*shape, len(self.variables))
+
+    def mode(self, gap: float = 1e-6, nodes: int | None = 1_000_000, seconds: float | None = None) -> Mode:
+        """The point of largest density, with a certified bound.
+
+        Args:
+            gap: the relative gap between the density and its bound at which the search ends.
+            nodes: at most so many nodes of the search.
+            seconds: at most so much time.
+        """
+        return Mode(*self._core.mode(float(gap), nodes, seconds))
+
+    def __repr__(self) -> str:
+        return f"Density({', '.join(self.variables)})"
+
+
+def _pairs(values: Mapping[str, float] | None, more: Mapping[str, float]) -> list[tuple[str, float]]:
+    merged = {**(values or {}), **more}
+    if not merged:
+        raise ValueError("give the value of at least one variable, such as x=0.5")
+    return [(name, float(value)) for name, value in merged.items()]

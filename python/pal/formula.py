@@ -1,0 +1,306 @@
+"""Constraints: variables, connectives, and where else formulas come from.
+
+Constants are exact: an int, a `Fraction`, a `Decimal` or a text such as `"1/3"` stands for itself, and a float for exactly the number that it denotes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Union
+
+from numpy.typing import ArrayLike, NDArray
+
+import numpy as np
+
+from . import _arrays, _core
+from ._core import Formula, Polynomial, Term, Weight
+
+Number = Union[int, float, str, Fraction, Decimal]
+
+
+def real(name: str) -> Term:
+    """The real variable of that name.
+
+    >>> import pal
+    >>> x = pal.real("x")
+    >>> 2 * x - 1 <= "1/3"
+    3*x <= 2
+    """
+    return Term({_name(name): 1})
+
+
+def reals(*names: str) -> tuple[Term, ...]:
+    """Several real variables.
+
+    >>> import pal
+    >>> y1, y2 = pal.reals("y1", "y2")
+    >>> (y1 >= 0) & (y2 >= 0) & (y1 + y2 <= 1)
+    y1 >= 0 & y2 >= 0 & y1 + y2 <= 1
+    """
+    return tuple(real(name) for name in names)
+
+
+def boolean(name: str) -> Formula:
+    """The Boolean variable of that name."""
+    return Formula.boolean(_name(name))
+
+
+def Bools(*names: str) -> tuple[Formula, ...]:
+    """Several Boolean variables.
+
+    >>> import pal
+    >>> a, b = pal.Bools("a", "b")
+    >>> pal.implies(a, b)
+    !a | b
+    """
+    return tuple(boolean(name) for name in names)
+
+
+def implies(condition: Formula | bool, consequence: Formula | bool) -> Formula:
+    """The formula that holds unless the condition holds and the consequence does not."""
+    return Formula.any([~Formula.all([condition]), consequence])
+
+
+def all_of(parts: Iterable[Formula | bool]) -> Formula:
+    """The conjunction of all parts; true if there are none."""
+    return Formula.all(list(parts))
+
+
+def any_of(parts: Iterable[Formula | bool]) -> Formula:
+    """The disjunction of all parts; false if there are none."""
+    return Formula.any(list(parts))
+
+
+def ite(condition: Formula | bool, yes: Any, no: Any) -> Any:
+    """`yes` where the condition holds and `no` elsewhere: a formula of formulas, a weight of polynomials.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> pal.ite(x <= 0, y <= 1, y <= 2)
+    ite(x <= 0, y <= 1, y <= 2)
+    >>> weight = pal.ite(x <= y, x * y, 2 * x**2)
+    >>> pal.wmi(x.between(0, 1) & y.between(0, 1), weight).total
+    Fraction(5, 8)
+    """
+    if all(isinstance(case, (Formula, bool, np.bool_)) for case in (yes, no)):
+        return Formula.ite(condition, yes, no)
+    return Weight.ite(condition, yes, no)
+
+
+def rational(value: Number) -> Fraction:
+    """The exact value of a number, as formulas take it.
+
+    >>> import pal
+    >>> pal.rational("0.1"), pal.rational(0.5)
+    (Fraction(1, 10), Fraction(1, 2))
+    >>> pal.rational(0.1) == pal.rational("0.1")
+    False
+    """
+    return _core.rational(value)
+
+
+class Constraint:
+    """A formula over an ordered list of variables: what files hold and regions are made of.
+
+    The order of `variables` is the order of coordinates everywhere. Without one it is that of the names. A variable that the formula does not mention
+    counts too: as a real it is unbounded, as a Boolean it doubles every volume.
+
+    Args:
+        formula: what must hold.
+        variables: names of the real variables, in the order of coordinates.
+        booleans: names of the Boolean variables.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> c = pal.Constraint((x >= 0) & (x + y <= 1) & (y >= 0), variables=["y", "x"])
+    >>> c.contains([[0.25, 0.5], [0.75, 0.5]])
+    array([ True, False])
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(
+        self, formula: Formula | bool, variables: Sequence[str] | None = None, booleans: Sequence[str] | None = None
+    ) -> None:
+        lists = [None if names is None else [_name(name) for name in names] for names in (variables, booleans)]
+        self._core = _core.Constraint(formula, *lists)
+
+    @classmethod
+    def _of(cls, core: _core.Constraint) -> Constraint:
+        new = cls.__new__(cls)
+        new._core = core
+        return new
+
+    @property
+    def formula(self) -> Formula:
+        """What must hold."""
+        return self._core.formula
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the real variables, in the order of coordinates."""
+        return tuple(self._core.reals)
+
+    @property
+    def booleans(self) -> tuple[str, ...]:
+        """The names of the Boolean variables."""
+        return tuple(self._core.booleans)
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """Whether points satisfy the formula, exactly, strictness included. NaN and infinities do not.
+
+        Args:
+            points: coordinates along the last axis.
+        """
+        flat, shape = _arrays.points(points, len(self.variables))
+        if not self.variables:
+            raise ValueError("the constraint has no real variables, so there are no points to test")
+        return self._core.contains(flat).reshape(shape)
+
+    def parse(self, term: str) -> Formula:
+        """Reads one term of SMT-LIB over the variables, such as `"(<= (+ x y) 1)"`."""
+        return self._core.parse_term(term)
+
+    def to_smtlib(self) -> str:
+        """A script of SMT-LIB 2 that [`parse_smtlib`][pal.parse_smtlib] reads back."""
+        return self._core.to_smtlib()
+
+    def __and__(self, other: Formula | bool) -> Constraint:
+        return Constraint(self.formula & other, self.variables, self.booleans)
+
+    def __repr__(self) -> str:
+        names = ", ".join((*self.variables, *self.booleans))
+        return f"Constraint({self.formula!r}; {names})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return parse_smtlib, (self.to_smtlib(),)
+
+
+Constrained = Union[Formula, Constraint, bool]
+
+
+def as_constraint(value: Constrained, variables: Sequence[str] | None = None) -> Constraint:
+    """A formula or a constraint as a constraint, with the variables in another order if one is given."""
+    if isinstance(value, Constraint):
+        return value if variables is None else Constraint(value.formula, variables, value.booleans)
+    if isinstance(value, (Formula, bool)):
+        return Constraint(value, variables)
+    raise TypeError(f"a constraint must be a formula such as x <= 1, or a Constraint, not {type(value).__name__}")
+
+
+def parse_smtlib(text: str) -> Constraint:
+    """Reads a script of SMT-LIB 2: the conjunction of its asserts over its declared variables.
+
+    >>> import pal
+    >>> pal.parse_smtlib("(declare-const x Real) (assert (<= 0 x (/ 1 3)))").formula
+    x >= 0 & 3*x <= 1
+    """
+    return Constraint._of(_core.parse_smtlib(text))
+
+
+def read_smtlib(path: str | os.PathLike[str]) -> Constraint:
+    """Reads a file of SMT-LIB 2."""
+    return parse_smtlib(Path(path).read_text(encoding="utf-8"))
+
+
+def read_geojson(
+    path: str | os.PathLike[str], meaning: str = "forbidden", bounds: Sequence[Number] | None = None
+) -> Constraint:
+    """Reads a map of polygons as a constraint over `x` and `y`.
+
+    Args:
+        path: a file of GeoJSON. Its numbers are taken digit by digit.
+        meaning: `"forbidden"` for obstacles, `"walkable"` for the allowed area.
+        bounds: `x0, y0, x1, y1`, where the map ends. Overrides what the file says.
+    """
+    return parse_geojson(Path(path).read_text(encoding="utf-8"), meaning, bounds)
+
+
+def parse_geojson(text: str, meaning: str = "forbidden", bounds: Sequence[Number] | None = None) -> Constraint:
+    """The same from text.
+
+    >>> import pal
+    >>> square = '{"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]]}'
+    >>> pal.Region(pal.parse_geojson(square, bounds=[0, 0, 4, 3])).exact_volume
+    Fraction(11, 1)
+    """
+    return Constraint._of(_core.parse_geojson(text, meaning, None if bounds is None else list(bounds)))
+
+
+def polygon(
+    outer: Iterable[Sequence[Number]],
+    holes: Iterable[Iterable[Sequence[Number]]] = (),
+    variables: tuple[str, str] = ("x", "y"),
+) -> Formula:
+    """A simple polygon with holes, edges included, as a formula over two variables.
+
+    >>> import pal
+    >>> pal.Region(pal.polygon([(0, 0), (4, 0), (4, 4), (2, 1), (0, 4)])).exact_volume
+    Fraction(10, 1)
+    """
+    corners = lambda ring: [(x, y) for x, y in ring]
+    return _core.polygon(corners(outer), [corners(hole) for hole in holes], *variables)
+
+
+def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Formula:
+    """A `Polygon` or `MultiPolygon` of shapely, edges included, as a formula over two variables.
+
+    Coordinates of shapely are floats and stand for exactly what they denote. shapely itself is not needed: anything with its attributes will do.
+    """
+    parts = getattr(geometry, "geoms", [geometry])
+    formulas = []
+    for part in parts:
+        if not hasattr(part, "exterior") or not hasattr(part, "interiors"):
+            kind = getattr(part, "geom_type", type(part).__name__)
+            raise TypeError(f"only polygons have an inside; this is a {kind}")
+        rings = [[point[:2] for point in ring.coords] for ring in (part.exterior, *part.interiors)]
+        formulas.append(polygon(rings[0], rings[1:], variables))
+    return any_of(formulas)
+
+
+def from_pysmt(formula: Any) -> Formula:
+    """A formula of pysmt over reals and Booleans, exactly.
+
+    pysmt itself is not needed: the formula is asked for its SMT-LIB text.
+    """
+    try:
+        free = sorted(formula.get_free_variables(), key=lambda symbol: symbol.symbol_name())
+        body = formula.to_smtlib(daggify=True)
+    except AttributeError:
+        raise TypeError(f"expected a formula of pysmt, not {type(formula).__name__}") from None
+    lines = []
+    for symbol in free:
+        sort = str(symbol.symbol_type())
+        if sort not in ("Real", "Bool"):
+            raise TypeError(f"variable `{symbol.symbol_name()}` has type {sort}; Real and Bool are possible")
+        lines.append(f"(declare-const {symbol.to_smtlib()} {sort})")
+    return parse_smtlib("\n".join([*lines, f"(assert {body})"])).formula
+
+
+def substitute(formula: Formula, values: Mapping[str, Any]) -> Formula:
+    """The formula with variables replaced: reals by terms or numbers, Booleans by formulas or truth values.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> pal.substitute(x + y <= 1, {"y": 2 * x})
+    3*x <= 1
+    """
+    return formula.substitute(dict(values))
+
+
+def _name(name: str) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"a variable has a name, not a {type(name).__name__}")
+    if not name:
+        raise ValueError("the name of a variable must not be empty")
+    return name
+
+
+__all__ = [
+    "Bools", "Constraint", "Formula", "Polynomial", "Term", "Weight", "all_of", "any_of", "boolean", "from_pysmt", "from_shapely", "implies",
+    "ite", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson", "read_smtlib", "real", "reals", "substitute",
+]  # fmt: skip

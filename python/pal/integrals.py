@@ -1,0 +1,140 @@
+"""Exact integrals of polynomials over regions, moments, and weighted model integration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _arrays, _core
+from ._arrays import Doubles
+from ._core import Formula, Polynomial, Term, Weight
+from .formula import Constrained, Constraint, as_constraint
+from .region import Region
+
+Integrand = Union[Polynomial, Term, str, int, float, Fraction]
+
+
+class Integral(NamedTuple):
+    """An integral in doubles: `value`, and a bound on its absolute `error`."""
+
+    value: float
+    error: float
+
+
+class Moments(NamedTuple):
+    """Integrals of monomials: `exponents` (one row each), `values`, and bounds on their absolute `errors`."""
+
+    exponents: NDArray[np.int64]
+    values: Doubles
+    errors: Doubles
+
+
+class Solution(NamedTuple):
+    """Weighted volumes: `total`, and one of `queries` each."""
+
+    total: Any
+    queries: tuple[Any, ...]
+
+
+def integrate(region: Region | Constrained, polynomial: Integrand, exact: bool = True, method: str | None = None) -> Any:
+    """The integral of a polynomial over a region, summed over the assignments of its Boolean variables.
+
+    Args:
+        region: a region, or a constraint that is made into one.
+        polynomial: a polynomial such as `x**2 * y`, or text such as `"x^2*y - 1/2"`.
+        exact: whether to compute in fractions. If not, the result is an `Integral` in doubles with a bound on its error.
+        method: for doubles, `"recurrence"` (the default) or `"gasp"`, the paper's cubature.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> triangle = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
+    >>> pal.integrate(triangle, x**2 * y)
+    Fraction(1, 60)
+    >>> value, error = pal.integrate(triangle, "x^2*y", exact=False)
+    >>> abs(value - 1 / 60) <= error < 1e-15
+    True
+    """
+    if exact and method is not None:
+        raise ValueError("a method is for exact=False only; in fractions there is but one")
+    chosen = "exact" if exact else (method or "recurrence")
+    return _answer(_as_region(region)._core.integrate(polynomial, chosen), exact)
+
+
+def moments(region: Region | Constrained, degree: int) -> Moments:
+    """All moments up to a total degree, in doubles with bounds on their errors.
+
+    >>> import pal
+    >>> (x,) = pal.reals("x")
+    >>> pal.moments(pal.Region(x.between(0, 2)), 3).values
+    array([2.        , 2.        , 2.66666667, 4.        ])
+    """
+    region = _as_region(region)
+    degree = _arrays.count(degree, "the degree")
+    if degree > 65535:
+        raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")
+    exponents, values, errors = region._core.moments(degree)
+    return Moments(exponents.reshape(len(values), region.dimension), values, errors)
+
+
+def wmi(
+    support: Constrained | str,
+    weight: Weight | Integrand | None = None,
+    queries: Sequence[Formula] | Mapping[str, Formula] = (),
+    exact: bool = True,
+) -> Solution:
+    """Weighted model integration: the integral of a weight over a support, summed over the assignments of its Booleans.
+
+    Args:
+        support: a constraint with real and Boolean variables; or the text of a whole problem in JSON, which brings its own weight and queries.
+        weight: a polynomial, or one with cases made by [`pal.ite`][]; a text is read as a term of SMT-LIB with `+ - * / pow ite`.
+        queries: formulas whose weighted volumes within the support are wanted too.
+        exact: whether to compute in fractions rather than in doubles with error bounds.
+
+    >>> import pal
+    >>> (x,) = pal.reals("x")
+    >>> (a,) = pal.Bools("a")
+    >>> support = x.between(0, 1) & (a | (x <= "1/2"))
+    >>> pal.wmi(support, pal.ite(a, x, 2 * x), queries=[a])
+    Solution(total=Fraction(3, 4), queries=(Fraction(1, 2),))
+    """
+    method = "exact" if exact else "recurrence"
+    if isinstance(support, str):
+        if weight is not None or queries:
+            raise ValueError("a problem in JSON brings its own weight and queries; give none besides")
+        total, parts = _core.solve(support, None, [], method)
+        return Solution(_answer(total, exact), tuple(_answer(part, exact) for part in parts))
+    constraint = as_constraint(support)
+    if isinstance(queries, Mapping):
+        raise TypeError("queries are a list of formulas")
+    conditions = list(queries)
+    constraint = _with_variables(constraint, weight, conditions)
+    if isinstance(weight, str):
+        weight = Weight.parse(weight, constraint._core)
+    total, parts = _core.solve(constraint._core, weight, conditions, method)
+    return Solution(_answer(total, exact), tuple(_answer(part, exact) for part in parts))
+
+
+def _with_variables(constraint: Constraint, weight: Any, queries: list[Formula]) -> Constraint:
+    """Booleans of queries are summed over as well; reals must be bounded by the support, which then has them already."""
+    booleans = list(constraint.booleans)
+    for query in queries:
+        if isinstance(query, Formula):
+            booleans += [name for name in query.booleans if name not in booleans]
+    return Constraint(constraint.formula, constraint.variables, booleans)
+
+
+def _as_region(region: Region | Constrained) -> Region:
+    return region if isinstance(region, Region) else Region(region)
+
+
+def _answer(answer: tuple[float, float, Fraction | None, int, int], exact: bool) -> Any:
+    value, error, fraction = answer[:3]
+    if not exact:
+        return Integral(value, error)
+    if fraction is None:
+        raise RuntimeError("the exact integrator gave no fraction; this is a mistake in pal, please report it")
+    return fraction

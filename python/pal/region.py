@@ -1,0 +1,197 @@
+"""Regions: a constraint as disjoint convex cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _arrays, _core
+from ._arrays import Doubles
+from .formula import Constrained, Constraint, Number, as_constraint
+
+if TYPE_CHECKING:
+    from .density import Density
+
+
+class Cell:
+    """One convex piece of a region, with exact vertices."""
+
+    __slots__ = ("_region", "_index", "_dimension")
+
+    def __init__(self, region: _core.Region, index: int, dimension: int) -> None:
+        self._region, self._index, self._dimension = region, index, dimension
+
+    @property
+    def vertices(self) -> Doubles:
+        """The vertices in doubles, one per row."""
+        return self._region.cell_vertices(self._index).reshape(-1, self._dimension)
+
+    @property
+    def exact_vertices(self) -> list[tuple[Fraction, ...]]:
+        """The vertices."""
+        return [tuple(vertex) for vertex in self._region.cell_exact_vertices(self._index)]
+
+    @property
+    def half_spaces(self) -> list[tuple[tuple[int, ...], int]]:
+        """The cell as `a . y <= b`: pairs of a and b, in integers."""
+        return [(tuple(int(x) for x in a), int(b)) for a, b in self._region.cell_half_spaces(self._index)]
+
+    @property
+    def exact_volume(self) -> Fraction:
+        """The volume, counted once for every assignment of the Boolean variables that the cell stands for."""
+        return self._region.cell_exact_volume(self._index)
+
+    @property
+    def volume(self) -> float:
+        """The same in doubles."""
+        return float(self.exact_volume)
+
+    @property
+    def booleans(self) -> tuple[bool | None, ...]:
+        """The values of the Boolean variables; `None` where both belong to the region."""
+        return tuple(self._region.cell_booleans(self._index))
+
+    def __repr__(self) -> str:
+        return f"Cell(volume {self.exact_volume}, {len(self.vertices)} vertices)"
+
+
+class Region:
+    """A constraint made ready for geometry: its cells have disjoint interiors and together make up the region.
+
+    No decision on the way depends on rounding. Cells are found when they are first needed, and kept.
+
+    Args:
+        constraint: a formula or a [`Constraint`][pal.Constraint].
+        variables: the order of coordinates; without it, that of the constraint, or of the names.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> room = x.between(0, 4) & y.between(0, 3) & ~((x > 1) & (x < 2) & (y > 1) & (y < 2))
+    >>> region = pal.Region(room)
+    >>> region.status, region.exact_volume, len(region.cells)
+    ('bounded', Fraction(11, 1), 4)
+    >>> region.contains([[1.0, 1.5], [1.5, 1.5]])
+    array([ True, False])
+    """
+
+    def __init__(self, constraint: Constrained, variables: Sequence[str] | None = None) -> None:
+        self._constraint = as_constraint(constraint, variables)
+        self._core = _core.Region(self._constraint._core)
+
+    @property
+    def constraint(self) -> Constraint:
+        """What it was made from."""
+        return self._constraint
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the real variables, in the order of coordinates."""
+        return self._constraint.variables
+
+    @property
+    def dimension(self) -> int:
+        """The number of real variables."""
+        return len(self.variables)
+
+    @cached_property
+    def _status(self) -> tuple[str, list[Fraction] | None]:
+        return self._core.status()
+
+    @property
+    def status(self) -> str:
+        """`bounded`, `unbounded`, `lower-dimensional`, `empty`, or `no-volume` where it could not be told from the two before."""
+        return self._status[0]
+
+    @property
+    def witness(self) -> dict[str, Fraction] | None:
+        """What shows the status: a ray of an unbounded region, a point of a lower-dimensional one.
+
+        >>> import pal
+        >>> x, y = pal.reals("x", "y")
+        >>> pal.Region((x == 2 * y) & (y == 1)).witness
+        {'x': Fraction(2, 1), 'y': Fraction(1, 1)}
+        """
+        shown = self._status[1]
+        return None if shown is None else dict(zip(self.variables, shown))
+
+    @cached_property
+    def exact_volume(self) -> Fraction:
+        """The volume, summed over all assignments of the Boolean variables; 0 for a region of lower dimension."""
+        return self._core.exact_volume()
+
+    @property
+    def volume(self) -> float:
+        """The same in doubles, rounded once."""
+        return float(self.exact_volume)
+
+    @cached_property
+    def bounding_box(self) -> list[tuple[Fraction, Fraction]] | None:
+        """The smallest box that contains the region, exactly: lower and upper end per variable. `None` without volume."""
+        return self._core.bounding_box()
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """The convex cells, in a fixed order."""
+        return [Cell(self._core, index, self.dimension) for index in range(self._core.num_cells())]
+
+    @cached_property
+    def simplices(self) -> Doubles:
+        """The cells cut into simplices: an array of shape (simplices, dimension + 1, dimension)."""
+        corners, _ = self._core.simplices()
+        n = self.dimension
+        return corners.reshape(-1, n + 1, n)
+
+    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+        """Whether points are inside, exactly, strictness included. NaN and infinities are not.
+
+        Args:
+            points: coordinates along the last axis.
+        """
+        return self._constraint.contains(points)
+
+    def with_knots(self, positions: Sequence[Sequence[Number]]) -> Region:
+        """The same region with its cells split at positions along the axes, one increasing list per variable."""
+        new = Region.__new__(Region)
+        new._constraint = self._constraint
+        new._core = self._core.with_knots([list(axis) for axis in positions])
+        return new
+
+    @cached_property
+    def _uniform(self) -> Density:
+        from .density import Density
+
+        core = _core.Family.sos(self._core, 0, 1, "orthonormal").densities(np.array([0.0, 1.0]))[0]
+        return Density._of(core)
+
+    def sample(self, count: int, seed: int | None = None) -> Doubles:
+        """Independent points that are uniform on the region, one per row. All of them satisfy the constraint under exact evaluation.
+
+        Args:
+            count: how many.
+            seed: from 0 to 2**64 - 1; the same one gives the same points. Without it they differ from call to call.
+        """
+        return self._uniform.sample(count, seed)
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draws the region; see [`pal.plot.region`][]."""
+        from . import plot
+
+        return plot.region(self, ax=ax, **options)
+
+    def __repr__(self) -> str:
+        return f"Region({', '.join(self.variables)}: {self._constraint.formula!r})"
+
+    def __copy__(self) -> Region:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Region:
+        # It never changes.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Region, (self._constraint,)
