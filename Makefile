@@ -77,7 +77,7 @@ wheel: $(VENV)/ready
 # Where the program was built before, as in `make test`, files are exchanged with it.
 test-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
-	PAL_PROGRAM=$(wildcard $(CURDIR)/target/debug/pal) $(VENV)/bin/python -m pytest
+	PAL_PROGRAM=$(wildcard $(CURDIR)/target/release/pal) $(VENV)/bin/python -m pytest
 	$(VENV)/bin/python -m pytest --doctest-modules --pyargs pal
 	$(PYTHON) -m venv --clear $(SMOKE)
 	$(SMOKE)/bin/pip install -q target/wheels/*.whl

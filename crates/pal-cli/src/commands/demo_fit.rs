@@ -37,7 +37,11 @@ enum Fits {
 
 /// Name, title and options of a fit.
 const FITS: [(&str, &str, &[&str]); 2] = [
-    ("fit", "Walkers on the campus: a density that stays on the map", &["--knots", "20", "--mixtures", "12"]),
+    (
+        "fit",
+        "Walkers on the campus: a density that stays on the map",
+        &["--knots", "32", "--mixtures", "24", "--learning-rate", "0.03"],
+    ),
     ("gmm", "The same walkers: 50 Gaussians leak into the buildings", &["--baseline", "gmm", "--components", "50"]),
 ];
 
