@@ -36,7 +36,9 @@ test:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	$(CARGO) test -p pal
+	target/debug/examples/triangle && target/debug/examples/integrals
 	$(CARGO) test --release -p pal-burn -p pal-cli
+	target/release/examples/mixture_head && target/release/examples/drone_scene
 	$(MAKE) test-wmi
 	$(MAKE) test-densities
 	$(MAKE) test-python

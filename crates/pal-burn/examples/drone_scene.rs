@@ -1,0 +1,110 @@
+//! Where will a walker be? A network predicts a density that respects the walls of a drone scene. The twin of `examples/python/drone_scene.py`.
+//!
+//! Without arguments the data are simulated walks on the campus. A real scene is a map and a table of positions with the columns
+//! `trajectory_id,frame,x,y`:
+//!
+//! ```text
+//! cargo run --release -p pal-burn --example drone_scene -- scene12_constraints.geojson scene12_trajectories.csv
+//! ```
+
+use std::error::Error;
+use std::fs;
+
+use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::formula::{Constraint, GeoJsonOptions, parse_geojson, real};
+use pal::region::Region;
+use pal_burn::data::{Position, Walkers, WindowSettings, windows};
+use pal_burn::{
+    DType, Device, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows, Scaler, Split, TrainSettings, Trainer,
+    evaluate,
+};
+
+const CAMPUS: &str = include_str!("../../pal-cli/assets/campus.geojson");
+/// Coordinates of the past in a window.
+const INPUTS: usize = 10;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let files: Vec<String> = std::env::args().skip(1).collect();
+    let (constraint, positions) = match &files[..] {
+        [map, tracks] => (parse_geojson(&fs::read_to_string(map)?, &GeoJsonOptions::default())?, read(tracks)?),
+        _ => {
+            let campus = parse_geojson(CAMPUS, &GeoJsonOptions::default())?;
+            let positions = Walkers::new(&campus)?.tracks(60, 0)?;
+            (campus, positions)
+        }
+    };
+    let (groups, inputs, points) = questions(&constraint, &positions)?;
+    let split = Split::new(&groups, 0)?;
+    let device = Device::flex().autodiff();
+    let take = |values: &[f64], width: usize, rows: &[usize]| -> Vec<f64> {
+        rows.iter().flat_map(|row| &values[row * width..(row + 1) * width]).copied().collect()
+    };
+    let scaler = Scaler::of(&take(&inputs, INPUTS, &split.train), INPUTS);
+    let part = |rows: &[usize]| Rows {
+        inputs: scaler.apply(&take(&inputs, INPUTS, rows)),
+        columns: INPUTS,
+        points: take(&points, 2, rows),
+        dimension: 2,
+        device: device.clone(),
+        dtype: DType::F32,
+    };
+    let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
+
+    let region = Region::new(&constraint)?;
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), mixtures: 8 });
+    let layer = PalLayer::new(&Compiled::new(&region, &settings)?, &device, DType::F32)?;
+    let network = Network::new(INPUTS, &[128, 128], layer.num_params(), &device);
+    let model = PalModel::new(network, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
+    let optimiser = OptimiserSettings { learning_rate: 2e-3, ..OptimiserSettings::default() };
+    let settings = TrainSettings { epochs: 4, optimiser, ..TrainSettings::default() };
+    let mut trainer = Trainer::<PalModel, f32>::new(model, settings);
+    trainer.run(&train, &validation, |_, moment| {
+        if let pal_burn::Moment::Epoch(epoch) = moment {
+            println!("epoch {}  train {:.3}  validation {:.3}", epoch.number, epoch.train, epoch.validation);
+        }
+        true
+    })?;
+    let model = trainer.finish();
+
+    let uniform = -region.volume()?.ln();
+    println!("held out: log-likelihood {:.3}, uniform {uniform:.3}", evaluate(&model, &test)?);
+    let some = test.batch(&(0..test.len().min(200)).collect::<Vec<usize>>(), 0).inputs;
+    let samples = model.sample(some.clone(), 10, 1)?;
+    let membership = constraint.membership()?;
+    assert!(membership.contains_batch(&samples).iter().all(|inside| *inside));
+    println!("{} samples, none in a wall", samples.len() / 2);
+    let middle = pal::number::from_f64(test.points[1])?;
+    let north = model.layer().compiled().event(&real("y").ge(middle))?.probability(&model.params(some))?;
+    println!("P(further up than the first walker was) of the first walkers: {:.3?}", &north[..3.min(north.len())]);
+    Ok(())
+}
+
+/// Tracks, pasts and futures, of which only those that obey the map are kept.
+fn questions(
+    constraint: &Constraint,
+    positions: &[Position],
+) -> Result<(Vec<String>, Vec<f64>, Vec<f64>), Box<dyn Error>> {
+    let settings = WindowSettings { step: 2, futures: 2, min_distance: 0.0, seed: 0 };
+    let membership = constraint.membership()?;
+    let all = windows(positions, &settings);
+    let count = all.len();
+    let kept: Vec<(String, [f64; 12])> =
+        all.into_iter().filter(|(_, row)| membership.contains(&row[INPUTS..])).collect();
+    println!("{} of {count} positions violate the map and are left out", count - kept.len());
+    let inputs = kept.iter().flat_map(|(_, row)| &row[..INPUTS]).copied().collect();
+    let points = kept.iter().flat_map(|(_, row)| &row[INPUTS..]).copied().collect();
+    Ok((kept.into_iter().map(|(track, _)| track).collect(), inputs, points))
+}
+
+fn read(path: &str) -> Result<Vec<Position>, Box<dyn Error>> {
+    let text = fs::read_to_string(path)?;
+    let mut positions = Vec::new();
+    for (number, line) in text.lines().enumerate().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [track, time, x, y] = &fields[..] else {
+            return Err(format!("{path}: line {}: trajectory_id,frame,x,y expected", number + 1).into());
+        };
+        positions.push(Position { track: track.to_string(), time: time.parse()?, place: [x.parse()?, y.parse()?] });
+    }
+    Ok(positions)
+}
