@@ -64,6 +64,7 @@ pub struct Plan {
 }
 
 /// Any model.
+#[allow(clippy::large_enum_variant, reason = "a program has one of them, and modules do not go into boxes")]
 #[derive(Module, Debug)]
 pub enum Predictor {
     /// A layer on a network.
