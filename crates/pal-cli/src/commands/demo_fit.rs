@@ -31,7 +31,7 @@ struct Typed {
 
 #[derive(clap::Subcommand)]
 enum Fits {
-    Fit(fit::Args),
+    Fit(Box<fit::Args>),
     Data(data::Args),
 }
 
@@ -76,7 +76,7 @@ pub fn present(campus: &Constraint, directory: &Path, out: &mut impl Write, glob
         ]
         .concat();
         let Fits::Fit(args) = Typed::try_parse_from(&words)?.command else { continue };
-        let summary = fit::summary(args, global)?.context("the fit was stopped")?;
+        let summary = fit::summary(*args, global)?.context("the fit was stopped")?;
         let saved = Saved::load(Path::new(&model))?;
         let picture = directory.join(format!("campus-{name}.png"));
         output::replace(&picture, &draw(&saved, campus, title, &summary, global)?)?;

@@ -70,7 +70,7 @@ impl Frame {
     }
 
     pub fn rows(&self) -> usize {
-        if self.width > 0 { self.numbers.len() / self.width } else { self.text.len() }
+        self.numbers.len().checked_div(self.width).unwrap_or(self.text.len())
     }
 
     /// How messages call a row: by its line in a text file, else by its number from 1 on.
