@@ -33,7 +33,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             (campus, positions)
         }
     };
-    let (groups, inputs, points) = questions(&constraint, &positions)?;
+    let questions = questions(&constraint, &positions)?;
+    let groups: Vec<&String> = questions.iter().map(|(track, _)| track).collect();
+    let inputs: Vec<f64> = questions.iter().flat_map(|(_, row)| &row[..INPUTS]).copied().collect();
+    let points: Vec<f64> = questions.iter().flat_map(|(_, row)| &row[INPUTS..]).copied().collect();
     let split = Split::new(&groups, 0)?;
     let device = Device::flex().autodiff();
     let take = |values: &[f64], width: usize, rows: &[usize]| -> Vec<f64> {
@@ -79,21 +82,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Tracks, pasts and futures, of which only those that obey the map are kept.
-fn questions(
-    constraint: &Constraint,
-    positions: &[Position],
-) -> Result<(Vec<String>, Vec<f64>, Vec<f64>), Box<dyn Error>> {
+/// A past and a future of a track.
+type Question = (String, [f64; INPUTS + 2]);
+
+/// Pasts and futures; only those that obey the map are kept.
+fn questions(constraint: &Constraint, positions: &[Position]) -> Result<Vec<Question>, Box<dyn Error>> {
     let settings = WindowSettings { step: 2, futures: 2, min_distance: 0.0, seed: 0 };
     let membership = constraint.membership()?;
     let all = windows(positions, &settings);
     let count = all.len();
-    let kept: Vec<(String, [f64; 12])> =
-        all.into_iter().filter(|(_, row)| membership.contains(&row[INPUTS..])).collect();
+    let kept: Vec<Question> = all.into_iter().filter(|(_, row)| membership.contains(&row[INPUTS..])).collect();
     println!("{} of {count} positions violate the map and are left out", count - kept.len());
-    let inputs = kept.iter().flat_map(|(_, row)| &row[..INPUTS]).copied().collect();
-    let points = kept.iter().flat_map(|(_, row)| &row[INPUTS..]).copied().collect();
-    Ok((kept.into_iter().map(|(track, _)| track).collect(), inputs, points))
+    Ok(kept)
 }
 
 fn read(path: &str) -> Result<Vec<Position>, Box<dyn Error>> {
