@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Every question has an exact answer.
     let below = y1.le(&y2);
     println!("P(y1 <= y2)      {}", density.probability(&below)?);
-    println!("mean             {:?}", density.mean()?);
+    println!("mean             {:?}", density.mean());
     println!("median of y1     {}", density.marginal("y1")?.quantile(0.5)?);
     println!("log p(0.9, 0.9)  {}", density.log_prob(&[0.9, 0.9])[0]);
     let mode = density.mode(&ModeOptions::default())?;
