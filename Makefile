@@ -93,7 +93,7 @@ bench:
 	$(CARGO) bench -p pal --bench regions
 	$(CARGO) bench -p pal --bench moments
 	$(CARGO) bench -p pal --bench densities
-	$(CARGO) bench -p pal-burn --bench step
+	$(CARGO) bench -p pal-burn -p pal-cli --bench step
 	$(CARGO) build --release -p pal-cli
 	$(PYTHON) bench/run.py $(BENCH)
 

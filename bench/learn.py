@@ -19,19 +19,20 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 WINDOW = "x0,y0,x1,y1,x2,y2,x3,y3,x4,y4"
 
 # Chosen by validation on the first seed; the same for both scenes.
+BRIEFLY = ["--batch", "512", "--epochs", "60", "--patience", "6"]
 FITS = {
-    "pal": ["--knots", "28", "--mixtures", "16", "--learning-rate", "0.01", "--batch", "512"],
-    "gmm50": ["--baseline", "gmm", "--components", "50", "--batch", "512"],
-    "gmm100": ["--baseline", "gmm", "--components", "100", "--batch", "512"],
-    "flow": ["--baseline", "flow", "--transforms", "5", "--learning-rate", "0.001", "--batch", "512"],
-    "dsp": ["--baseline", "dsp", "--batch", "512", "--optimiser", "adam", "--learning-rate", "0.001"],
+    "pal": ["--knots", "28", "--mixtures", "16", "--learning-rate", "0.03", *BRIEFLY],
+    "gmm50": ["--baseline", "gmm", "--components", "50", *BRIEFLY],
+    "gmm100": ["--baseline", "gmm", "--components", "100", *BRIEFLY],
+    "flow": ["--baseline", "flow", "--transforms", "3", "--learning-rate", "0.003", *BRIEFLY],
+    "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--learning-rate", "0.001", *BRIEFLY],
 }
-NETWORK = ["--hidden", "256,256", "--batch", "512", "--learning-rate", "0.001", "--patience", "6"]
+NETWORK = ["--batch", "512", "--learning-rate", "0.002", "--epochs", "30", "--patience", "4"]
 TRAININGS = {
-    "pal": ["--knots", "20", "--mixtures", "10"],
-    "mdn50": ["--baseline", "mdn", "--components", "50"],
-    "flow": ["--baseline", "flow", "--transforms", "3"],
-    "dsp": ["--baseline", "dsp", "--optimiser", "adam"],
+    "pal": ["--knots", "20", "--mixtures", "10", "--hidden", "256,256"],
+    "mdn50": ["--baseline", "mdn", "--components", "50", "--hidden", "256,256"],
+    "flow": ["--baseline", "flow", "--transforms", "3", "--hidden", "128,128"],
+    "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--hidden", "256,256"],
 }
 STAR = ["--family", "sos", "--degree", "7", "--components", "4", "--hidden", "256,256", "--batch", "2048"]
 STAR += ["--learning-rate", "0.002", "--epochs", "6", "--patience", "2"]
@@ -81,7 +82,7 @@ def scenes(args, log):
         tracks = args.data / f"scene{scene}_trajectories.csv"
         constraint = ["--constraint", args.data / f"scene{scene}_window_constraints.geojson"]
         windows = args.work / f"scene{scene}-windows.parquet"
-        pal("data", "trajectories", "--data", tracks, "--step", 4, "--futures", 4, "--seed", 1, "-o", windows)
+        pal("data", "trajectories", "--data", tracks, "--step", 4, "--futures", 2, "--seed", 1, "-o", windows)
         for kind, models in (("fit", FITS), ("train", TRAININGS)):
             name = f"scene{scene}-{kind}"
             if args.only and name not in args.only:
