@@ -234,7 +234,7 @@ impl Violation {
     }
 }
 
-/// Draws about so many points, at least one for each row of inputs, and tells how many are outside.
+/// Draws at least so many points and tells how many are outside. With inputs, as many for each of some rows, which are taken evenly.
 pub fn violation<M: Model>(
     model: &M,
     rows: &Rows,
@@ -254,13 +254,17 @@ pub fn violation<M: Model>(
         }
         return Ok(total);
     }
-    let each = samples.div_ceil(rows.len().max(1));
-    let all: Vec<usize> = (0..rows.len()).collect();
-    for (part, chosen) in all.chunks((DRAWN / each.max(1)).max(1)).enumerate() {
+    let step = rows.len().div_ceil(ASKED).max(1);
+    let asked: Vec<usize> = (0..rows.len()).step_by(step).collect();
+    let each = samples.div_ceil(asked.len().max(1));
+    for (part, chosen) in asked.chunks((DRAWN / each.max(1)).max(1)).enumerate() {
         count(model.sample(rows.batch(chosen, 0).inputs, each, part_seed(seed, part))?);
     }
     Ok(total)
 }
+
+/// Rows of inputs that points are drawn for: getting ready for a row costs more than a point.
+const ASKED: usize = 1000;
 
 /// Points drawn at a time.
 const DRAWN: usize = 1 << 16;
