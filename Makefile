@@ -5,6 +5,8 @@
 
 CARGO ?= cargo
 PYTHON ?= python3
+# Where cargo puts what it builds.
+TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 ifdef PAL_DATA
 export PAL_DATA
@@ -36,9 +38,9 @@ test:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	$(CARGO) test -p pal
-	target/debug/examples/triangle && target/debug/examples/integrals
+	$(TARGET)/debug/examples/triangle && $(TARGET)/debug/examples/integrals
 	$(CARGO) test --release -p pal-burn -p pal-cli
-	target/release/examples/mixture_head && target/release/examples/drone_scene
+	$(TARGET)/release/examples/mixture_head && $(TARGET)/release/examples/drone_scene
 	$(MAKE) test-wmi
 	$(MAKE) test-densities
 	$(MAKE) test-python
@@ -79,7 +81,7 @@ wheel: $(VENV)/ready
 # Where the program was built before, as in `make test`, files are exchanged with it.
 test-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
-	PAL_PROGRAM=$(wildcard $(CURDIR)/target/release/pal) $(VENV)/bin/python -m pytest
+	PAL_PROGRAM=$(wildcard $(abspath $(TARGET))/release/pal) $(VENV)/bin/python -m pytest
 	$(VENV)/bin/python -m pytest --doctest-modules --pyargs pal
 	$(PYTHON) -m venv --clear $(SMOKE)
 	$(SMOKE)/bin/pip install -q target/wheels/*.whl
