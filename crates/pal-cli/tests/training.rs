@@ -207,6 +207,14 @@ fn mistakes_are_explained_and_nothing_is_written() {
     folder
         .pal(&[&train[..], &["--inputs", "t", "--baseline", "gmm"]].concat())
         .failed("pal: --baseline gmm has no inputs");
+    folder.write("none.smt2", "(assert (< 1 2))");
+    folder.write("bool.smt2", format!("{SQUARE_WITHOUT_TRIANGLE}(declare-const a Bool)(assert (or a (<= x y)))"));
+    for baseline in [&[][..], &["--baseline", "gmm"]] {
+        let fit = ["fit", "--constraint", "none.smt2", "--data", "train.csv", "-o", "m.safetensors"];
+        folder.pal(&[&fit[..], baseline].concat()).failed("pal: the constraint has no real variables");
+        let fit = ["fit", "--constraint", "bool.smt2", "--data", "train.csv", "-o", "m.safetensors"];
+        folder.pal(&[&fit[..], baseline].concat()).failed("pal: bool.smt2: the constraint has Boolean variables");
+    }
     folder.write("p.parquet", "not one");
     fit("p.parquet", &[]).failed("pal: p.parquet: not a Parquet file");
     assert!(!folder.path().join("m.safetensors").exists());

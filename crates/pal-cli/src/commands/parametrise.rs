@@ -73,9 +73,14 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             Model::new(family, params).with_context(|| args.file.display().to_string())?
         }
     };
-    output::replace(&args.output, &model.to_bytes()?)?;
+    conclude(&model, &args.output, global)
+}
+
+/// Writes a model and tells of it.
+pub fn conclude(model: &Model, path: &Path, global: Global) -> Result<Outcome> {
+    output::replace(path, &model.to_bytes()?)?;
     let (rows, parameters) = (model.rows(), model.family().num_params());
-    let output = args.output.display().to_string();
+    let output = path.display().to_string();
     let mut out = output::stdout();
     if global.json {
         output::json_line(&mut out, &Report { output, rows, parameters })?;

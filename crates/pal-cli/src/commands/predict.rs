@@ -1,17 +1,15 @@
 //! `pal predict`: the densities that a network gives for rows of inputs.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
-use serde::Serialize;
 
+use super::parametrise;
 use crate::learn::{Data, Saved, parse_names};
 use crate::model::check_output;
-use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::table::frame::{Frame, Wanted};
-use crate::{Global, Outcome, output};
+use crate::{Global, Outcome};
 
 /// Turn rows of inputs into densities
 ///
@@ -38,13 +36,6 @@ pub struct Args {
     output: PathBuf,
 }
 
-#[derive(Serialize)]
-struct Report {
-    output: String,
-    rows: usize,
-    parameters: usize,
-}
-
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     check_output(&args.output)?;
     let name = args.network.display().to_string();
@@ -65,16 +56,5 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let dimension = known.outputs.len();
     let data = Data { points: vec![0.0; frame.rows() * dimension], dimension, inputs: frame.numbers };
     let model = saved.densities(&data).with_context(|| name)?;
-    output::replace(&args.output, &model.to_bytes()?)?;
-    let (rows, parameters) = (model.rows(), model.family().num_params());
-    let output = args.output.display().to_string();
-    let mut out = output::stdout();
-    if global.json {
-        output::json_line(&mut out, &Report { output, rows, parameters })?;
-    } else if !global.quiet {
-        let densities = if rows == 1 { "1 density".to_string() } else { format!("{rows} densities") };
-        writeln!(out, "{output}: {densities}, {} each", counted(parameters, "parameter"))?;
-    }
-    out.flush()?;
-    Ok(Outcome::Done)
+    parametrise::conclude(&model, &args.output, global)
 }

@@ -23,6 +23,7 @@ impl Columns {
     /// Complains about columns that cannot stand for the variables of a constraint.
     pub fn check(&self, variables: &[&str]) -> Result<()> {
         let known = variables.join(", ");
+        ensure!(!variables.is_empty(), "the constraint has no real variables; a density needs at least one");
         ensure!(
             self.outputs.len() == variables.len(),
             "{} for outputs, but the constraint has {} ({known}); give one for each, in that order",

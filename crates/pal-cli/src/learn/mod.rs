@@ -8,7 +8,7 @@ mod session;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use pal::density::Model as Densities;
 use pal::region::Region;
 use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
@@ -43,6 +43,12 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     check_output(&learning.output)?;
     let device = learning.device()?;
     let constraint = learning.constraint.constraint()?;
+    let booleans = constraint.formula.boolean_variables();
+    ensure!(
+        booleans.is_empty(),
+        "{}: the constraint has Boolean variables, densities are over real ones only; replace each by true or false, or by a condition on the reals",
+        learning.constraint.name()
+    );
     let membership = constraint.membership().with_context(|| learning.constraint.name())?;
     columns.check(&names(&constraint))?;
     let family = match learning.is_pal() {

@@ -10,14 +10,7 @@ use super::{BUFFER, Sink, Table, whole_rows};
 
 /// Reads a table. The first line is a header if any of its fields is not a number.
 pub fn read(input: impl Read) -> Result<Table> {
-    // Rows of other lengths are let through here, to be named with their line below. Every record ends with a line feed, the
-    // last one too: so the reader's position is always the line after the record. Carriage returns are trimmed with blanks.
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .terminator(Terminator::Any(b'\n'))
-        .buffer_capacity(BUFFER)
-        .from_reader(input.chain(&b"\n"[..]));
+    let mut reader = records(input);
     let mut record = ByteRecord::new();
     let mut table = Table { names: None, columns: 0, values: Vec::new() };
     while reader.read_byte_record(&mut record).map_err(plainly)? {
@@ -49,6 +42,14 @@ pub fn read(input: impl Read) -> Result<Table> {
     }
     ensure!(table.columns > 0, "the file is empty; a table has at least one line of numbers or names");
     Ok(table)
+}
+
+/// Records with the position of the reader at the line after each: every record ends with a line feed, the last one too. Rows of other lengths are let
+/// through, to be named with their line. Carriage returns are trimmed with blanks.
+pub(super) fn records(input: impl Read) -> csv::Reader<impl Read> {
+    let mut builder = ReaderBuilder::new();
+    builder.has_headers(false).flexible(true).terminator(Terminator::Any(b'\n')).buffer_capacity(BUFFER);
+    builder.from_reader(input.chain(&b"\n"[..]))
 }
 
 pub(super) fn number(field: &[u8]) -> Option<f64> {

@@ -7,9 +7,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use csv::{ByteRecord, ReaderBuilder, Terminator};
+use csv::ByteRecord;
 
-use super::csv::{header, not_a_number, number, plainly, put_number};
+use super::csv::{header, not_a_number, number, plainly, put_number, records};
 use super::{BUFFER, is_standard, parquet};
 use crate::output;
 
@@ -100,13 +100,7 @@ impl Kind {
 
 /// Reads columns of a table with a header line.
 fn read_csv(input: impl Read, wanted: Wanted) -> Result<Frame> {
-    // As for tables of numbers: every record ends with a line feed, so that the reader's position tells the line.
-    let mut reader = ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .terminator(Terminator::Any(b'\n'))
-        .buffer_capacity(BUFFER)
-        .from_reader(input.chain(&b"\n"[..]));
+    let mut reader = records(input);
     let mut record = ByteRecord::new();
     let mut frame = Frame::new(wanted.numbers.len());
     let mut lines = Vec::new();
