@@ -55,7 +55,7 @@ test-densities:
 
 # Needs a GPU or a software driver for one, and fails without. Not part of make test, which needs Rust only.
 test-gpu:
-	$(CARGO) test --release --config .ci/quick-gpu.toml -p pal-burn --features wgpu --test gpu -- --nocapture
+	$(CARGO) test --release --config .ci/quick-gpu.toml -p pal-burn -p pal-cli --features pal-burn/wgpu,pal-cli/wgpu --test gpu -- --nocapture
 
 # Ten million samples on every map and star, none of which may be outside; a million samples per density, none higher than its mode.
 test-scale:

@@ -266,6 +266,8 @@ def test_layers_of_files(tmp_path):
     layer.family.save(tmp_path / "model.safetensors", params.numpy())
     family, rows = pal.load(tmp_path / "model.safetensors")
     points = points_in(layer, 4)[:, None]
+    with pytest.raises(TypeError, match="SumOfSquaresLayer is made of a SumOfSquares, not of a SplineMixture"):
+        SumOfSquaresLayer.of(family)
     assert torch.equal(SplineLayer.of(family)(torch.from_numpy(rows)).log_prob(points), layer(params).log_prob(points))
 
 

@@ -69,7 +69,7 @@ pub mod weights;
 
 pub use burn::tensor::{DType, Device};
 pub use file::{NetworkFile, NetworkFileError};
-pub use layer::{Likelihood, PalLayer, Points};
+pub use layer::{Bumps, Likelihood, PalLayer, Points};
 pub use model::*;
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, Rule};

@@ -68,21 +68,39 @@ pub fn family_params(compiled: &Compiled, points: &[f64], seed: u64) -> Result<V
 /// Parameters of a mixture to begin with, one row; points are scaled ones.
 pub fn mixture_params(settings: &MixtureSettings, points: &[f64], seed: u64) -> Vec<f64> {
     let n = settings.dimension;
-    let points = thinned(points, n);
     let mut params = Vec::with_capacity(settings.num_params());
-    for members in clusters(&points, n, settings.components, seed) {
-        let own: Vec<f64> = members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
-        let Scaler { mean, deviation } = Scaler::of(&own, n);
-        params.push((members.len().max(1) as f64).ln());
+    for Cluster { log_size, mean, deviation } in gaussians(points, n, settings.components, seed) {
+        params.push(log_size);
         params.extend(&mean);
         // Clusters of one point or on a line are given some width.
-        params.extend(deviation.iter().map(|deviation| {
-            let narrow = members.len() < 2 || *deviation < 0.02;
-            -(if narrow { 0.02f64.max(deviation.min(0.1)) } else { *deviation }).ln()
-        }));
+        let width = |deviation: &f64| if *deviation > 0.0 { deviation.max(0.02) } else { 0.1 };
+        params.extend(deviation.iter().map(|deviation| -width(deviation).ln()));
         params.extend(std::iter::repeat_n(0.0, n * (n - 1) / 2));
     }
     params
+}
+
+/// What is known of a cluster of points.
+pub(crate) struct Cluster {
+    /// The logarithm of the number of its points.
+    pub log_size: f64,
+    pub mean: Vec<f64>,
+    /// Zero where its points do not differ.
+    pub deviation: Vec<f64>,
+}
+
+/// As many clusters of the points.
+pub(crate) fn gaussians(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Cluster> {
+    let points = thinned(points, n);
+    let cluster = |members: Vec<usize>| {
+        let own: Vec<f64> = members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
+        let Scaler { mean, mut deviation } = Scaler::of(&own, n);
+        // A scaler has a factor of 1 for what does not vary.
+        let varies = |j: usize| own.iter().skip(j).step_by(n).any(|x| *x != own[j]);
+        deviation.iter_mut().enumerate().for_each(|(j, deviation)| *deviation *= f64::from(u8::from(varies(j))));
+        Cluster { log_size: (members.len().max(1) as f64).ln(), mean, deviation }
+    };
+    clusters(&points, n, count, seed).into_iter().map(cluster).collect()
 }
 
 /// At most [`ENOUGH`] points, taken evenly.

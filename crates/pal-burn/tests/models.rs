@@ -208,16 +208,21 @@ fn scales_of_raw_polynomials_are_fitted() {
 fn files_carry_everything() {
     let settings = Settings::Sos(SosSettings { degree: 3, components: 2, basis: Basis::Orthonormal, subset: None });
     let constraint: pal::formula::Constraint = phi().into();
-    let family = Compiled::new(&Region::new(&constraint).unwrap(), &settings).unwrap();
+    let region = Region::new(&constraint).unwrap();
+    let squares = Compiled::new(&region, &settings).unwrap();
+    let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 2 });
+    let splines = Compiled::new(&region, &splines).unwrap();
     let hidden = vec![7, 5];
     let kinds = [
-        Kind::Pal { hidden: hidden.clone() },
+        Kind::Pal { hidden: hidden.clone(), bumps: false },
+        Kind::Pal { hidden: hidden.clone(), bumps: true },
         Kind::Mixture { components: 3, hidden: hidden.clone() },
         Kind::Flow { transforms: 2, bins: 4, hidden: hidden.clone() },
         Kind::Relaxed { hidden, relaxed: RelaxedSettings::default() },
     ];
     let points = pal_model(2).sample(None, 40, 17).unwrap();
     for (kind, doubles) in kinds.into_iter().flat_map(|kind| [(kind.clone(), false), (kind, true)]) {
+        let family = if matches!(kind, Kind::Pal { bumps: true, .. }) { &splines } else { &squares };
         let plan = Plan {
             kind,
             inputs: vec!["a".to_string(), "b".to_string()],
@@ -226,9 +231,9 @@ fn files_carry_everything() {
             output_scaler: scaler(),
             doubles,
         };
-        let model = plan.build(&constraint, Some(&family), &Device::flex(), 3).unwrap();
-        let same = plan.build(&constraint, Some(&family), &Device::flex(), 3).unwrap();
-        let other = plan.build(&constraint, Some(&family), &Device::flex(), 4).unwrap();
+        let model = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
+        let same = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
+        let other = plan.build(&constraint, Some(family), &Device::flex(), 4).unwrap();
         let file =
             NetworkFile { plan: plan.clone(), constraint: constraint.clone(), family: Some(family.clone()), model };
         let bytes = file.to_bytes().unwrap();

@@ -16,7 +16,10 @@ A layer turns the outputs of a network into a `torch.distributions.Distribution`
 >>> loss.backward()
 """
 
+from .bumps import Bumps
 from .distribution import ConstrainedDistribution, InRegion, Marginals
-from .layer import Layer, SplineLayer, SumOfSquaresLayer
+from .layer import Layer
+from .spline import SplineLayer
+from .squares import SumOfSquaresLayer
 
-__all__ = ["ConstrainedDistribution", "InRegion", "Layer", "Marginals", "SplineLayer", "SumOfSquaresLayer"]
+__all__ = ["Bumps", "ConstrainedDistribution", "InRegion", "Layer", "Marginals", "SplineLayer", "SumOfSquaresLayer"]

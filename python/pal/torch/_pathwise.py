@@ -22,7 +22,8 @@ from torch import Tensor
 from ..region import Region
 
 if TYPE_CHECKING:
-    from .layer import Layer, SplineLayer
+    from .layer import Layer
+    from .spline import SplineLayer
 
 # Exact up to degree 7, for squares of cubics; and up to degree 13, for products of these with their integrals between lines.
 _SHORT = np.polynomial.legendre.leggauss(4)
@@ -45,7 +46,7 @@ def _geometry(layer: Layer) -> tuple[str | None, list[Corner]]:
 
 
 def _examine(layer: Layer) -> tuple[str | None, list[Corner]]:
-    from .layer import SplineLayer
+    from .spline import SplineLayer
 
     if not isinstance(layer, SplineLayer):
         return "they exist for spline layers only", []

@@ -1,5 +1,6 @@
 //! From parameters to log-densities by tensor operations.
 
+mod bumps;
 mod sos;
 mod spline;
 
@@ -8,6 +9,7 @@ use pal::density::{Compiled, DensityError, Recipe};
 use pal::query::Distribution;
 
 use crate::device::{self, DeviceError, Work};
+pub use bumps::Bumps;
 use sos::SosTensors;
 use spline::SplineTensors;
 

@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 use pal::density::{Recipe, SosRecipe};
 
 use super::{Batch, Model, ModelError, doubles};
-use crate::PalLayer;
+use crate::layer::{Bumps, PalLayer};
 use crate::network::Network;
 use crate::start;
 
@@ -15,13 +15,20 @@ use crate::start;
 pub struct PalModel {
     network: Network,
     #[module(skip)]
+    bumps: Option<Bumps>,
+    #[module(skip)]
     layer: PalLayer,
 }
 
 impl PalModel {
     /// The network must have as many outputs as the layer has parameters.
     pub fn new(network: Network, layer: PalLayer) -> PalModel {
-        PalModel { network, layer }
+        PalModel { network, bumps: None, layer }
+    }
+
+    /// The network must have as many outputs as the bumps have parameters.
+    pub fn with_bumps(network: Network, bumps: Bumps, layer: PalLayer) -> PalModel {
+        PalModel { network, bumps: Some(bumps), layer }
     }
 
     /// The layer.
@@ -29,10 +36,14 @@ impl PalModel {
         &self.layer
     }
 
-    /// Begins near the data: at the [`start::family_params`] of all points, or for a family of raw polynomials with the
-    /// [`start::scales`] of the first rows.
+    /// Begins near the data: with a bump for each cluster of the points, or at their [`start::family_params`], or for a family of raw polynomials
+    /// with the [`start::scales`] of the first rows.
     pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<PalModel, ModelError> {
-        let PalModel { network, layer } = self;
+        let PalModel { network, bumps, layer } = self;
+        if let Some(bumps) = bumps {
+            let network = network.around(&bumps.start(points, seed));
+            return Ok(PalModel::with_bumps(network, bumps, layer));
+        }
         if let Recipe::Sos(SosRecipe { damped: true, .. }) = layer.compiled().recipe() {
             let network = match network {
                 // Factors have nothing to work on where all parameters are 0.
@@ -41,27 +52,35 @@ impl PalModel {
             };
             let outputs = network.forward(first.inputs.clone());
             let (factors, _) = start::scales(&layer, outputs, &layer.points(&first.points)?);
-            return Ok(PalModel { network: network.scaled(&factors), layer });
+            return Ok(PalModel::new(network.scaled(&factors), layer));
         }
         let params = start::family_params(layer.compiled(), points, seed)?;
-        Ok(PalModel { network: network.around(&params), layer })
+        Ok(PalModel::new(network.around(&params), layer))
+    }
+
+    fn forward(&self, inputs: Option<Tensor<2>>) -> Tensor<2> {
+        let outputs = self.network.forward(inputs);
+        match &self.bumps {
+            Some(bumps) => bumps.params(outputs),
+            None => outputs,
+        }
     }
 
     /// Parameter vectors for rows of inputs, in doubles.
     pub fn params(&self, inputs: Option<Tensor<2>>) -> Vec<f64> {
-        doubles(self.network.forward(inputs))
+        doubles(self.forward(inputs))
     }
 }
 
 impl Model for PalModel {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
         let points = self.layer.points(&batch.points)?;
-        Ok(self.layer.log_prob(self.network.forward(batch.inputs.clone()), &points))
+        Ok(self.layer.log_prob(self.forward(batch.inputs.clone()), &points))
     }
 
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
         let points = self.layer.points(&batch.points)?;
-        Ok(self.layer.loss(self.network.forward(batch.inputs.clone()), &points))
+        Ok(self.layer.loss(self.forward(batch.inputs.clone()), &points))
     }
 
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError> {

@@ -10,7 +10,7 @@ use super::{
     Batch, Flow, FlowSettings, Mixture, MixtureSettings, Model, ModelError, PalModel, Relaxed, RelaxedSettings, Scaler,
 };
 use crate::network::Network;
-use crate::{PalLayer, weights};
+use crate::{Bumps, PalLayer, weights};
 
 /// Which model, and what it looks like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +20,9 @@ pub enum Kind {
     Pal {
         /// Hidden units.
         hidden: Vec<usize>,
+        /// Whether outputs of the network are [`Bumps`] rather than plain parameters; only for splines.
+        #[serde(default)]
+        bumps: bool,
     },
     /// A mixture of Gaussians.
     Mixture {
@@ -99,10 +102,17 @@ impl Plan {
             Mixture::new(network, settings, self.output_scaler.clone())
         };
         let built = match &self.kind {
-            Kind::Pal { hidden } => {
+            Kind::Pal { hidden, bumps } => {
                 let missing = || ModelError::Constraint("a layer needs a compiled family".to_string());
                 let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype())?;
-                Predictor::Pal(PalModel::new(Network::new(inputs, hidden, layer.num_params(), device), layer))
+                let network = |outputs| Network::new(inputs, hidden, outputs, device);
+                Predictor::Pal(if *bumps {
+                    let of_squares = || ModelError::Constraint("sums of squares have no bumps; splines do".to_string());
+                    let bumps = Bumps::new(&layer).ok_or_else(of_squares)?;
+                    PalModel::with_bumps(network(bumps.num_params()), bumps, layer)
+                } else {
+                    PalModel::new(network(layer.num_params()), layer)
+                })
             }
             Kind::Mixture { components, hidden } => Predictor::Mixture(mixture(*components, hidden)),
             Kind::Flow { transforms, bins, hidden } => {

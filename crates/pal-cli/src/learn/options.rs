@@ -38,6 +38,9 @@ pub struct Learning {
     baseline: Option<Baseline>,
     #[command(flatten)]
     pub family: FamilyArgs,
+    /// spline: what a network says of the components of the mixture [default: bumps with inputs, else plain]
+    #[arg(long, value_enum)]
+    head: Option<Head>,
     /// flow: transformations [default: 5]
     #[arg(long, value_name = "T")]
     transforms: Option<usize>,
@@ -101,6 +104,14 @@ enum Baseline {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Head {
+    /// Place, width and tail along every axis: for outputs that inputs tell closely
+    Bumps,
+    /// All values and derivatives at knots: for densities of any shape
+    Plain,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OptimiserName {
     /// Adam
     Adam,
@@ -151,6 +162,10 @@ impl Learning {
             ensure!(!given || self.baseline == Some(baseline), "{option} is for --baseline {name}");
             Ok(())
         };
+        ensure!(
+            self.head.is_none() || self.is_pal() && self.family.is_spline(),
+            "--head is for --family spline, not for this model"
+        );
         only("--transforms", self.transforms.is_some(), Baseline::Flow, "flow")?;
         only("--multiplier", self.multiplier.is_some(), Baseline::Dsp, "dsp")?;
         match (self.baseline, columns.inputs.is_empty()) {
@@ -192,7 +207,10 @@ impl Learning {
     pub fn kind(&self, hidden: &[usize]) -> Kind {
         let hidden = hidden.to_vec();
         match self.baseline {
-            None => Kind::Pal { hidden },
+            None => {
+                let usual = if self.conditional && self.family.is_spline() { Head::Bumps } else { Head::Plain };
+                Kind::Pal { hidden, bumps: self.head.unwrap_or(usual) == Head::Bumps }
+            }
             Some(Baseline::Gmm | Baseline::Mdn) => {
                 Kind::Mixture { components: self.family.components.unwrap_or(50), hidden }
             }

@@ -1,0 +1,106 @@
+"""Splines in the shape of bumps: few outputs of a network in place of many."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from .spline import SplineLayer
+
+# Bumps that are narrower than the space between knots would fall through.
+_NARROWEST = 0.35
+# The square of a bump must have an integral on the whole line: its tail must be longer than 1/2.
+_LONGEST_TAIL = 0.6
+# Outputs of an untrained network lie between about -1 and 1; places, over the whole axis.
+_REACH = 6.0
+
+
+class Bumps(nn.Module):
+    """From places, widths and tails to the parameters of a `SplineLayer`.
+
+    To say where something will be, a network on plain parameters has to raise a few knots and lower all others, and must learn that for every place
+    anew. Here it says it in three numbers per axis and component: a place m, a width w and a tail a, all in bins. The knot at p gets the value and
+    the derivative of
+
+        s(p) = (1 + u^2 / a)^(-a / 2),        u = (p - m) / w,
+
+    whose square falls like the density of Student's t distribution with 2 a - 1 degrees of freedom.
+
+    Args:
+        layer: the layer that will get the parameters.
+
+    >>> import pal, torch
+    >>> from pal.torch import Bumps, SplineLayer
+    >>> x, y = pal.reals("x", "y")
+    >>> layer = SplineLayer(x.between(0, 9) & y.between(0, 9) & ((x <= 4) | (y <= 4)), knots=28, mixtures=8)
+    >>> bumps = Bumps(layer)
+    >>> layer.num_params, bumps.num_params
+    (904, 56)
+    >>> network = torch.nn.Linear(3, bumps.num_params)
+    >>> p = layer(bumps(network(torch.randn(5, 3))))
+    >>> p.log_prob(torch.tensor([5.0, 5.0])).tolist()
+    [-inf, -inf, -inf, -inf, -inf]
+    """
+
+    def __init__(self, layer: SplineLayer) -> None:
+        super().__init__()
+        if not isinstance(layer, SplineLayer):
+            raise TypeError(f"bumps are for a SplineLayer, not for {type(layer).__name__}")
+        self._mixtures = layer._recipe["mixtures"]
+        self._edges = [np.asarray(edges) for edges in layer.family.edges]
+        for j, edges in enumerate(self._edges):
+            self.register_buffer(f"knots{j}", torch.from_numpy((edges - edges[0]) / self._bin(edges)), persistent=False)
+
+    @staticmethod
+    def _bin(edges: np.ndarray) -> float:
+        """The mean length of a bin."""
+        return (edges[-1] - edges[0]) / (len(edges) - 1)
+
+    @property
+    def num_params(self) -> int:
+        """How many outputs a network must have."""
+        return self._mixtures * (1 + 3 * len(self._edges))
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """The parameters of the layer for outputs along the last axis."""
+        outputs = outputs.unflatten(-1, (self._mixtures, -1))
+        logit, *rest = outputs.split([1] + [3] * len(self._edges), -1)
+        parts = [logit]
+        for j, part in enumerate(rest):
+            knots = getattr(self, f"knots{j}").to(part)
+            place = part[..., :1] * ((len(knots) - 1) / _REACH)
+            width = softplus(part[..., 1:2]) + _NARROWEST
+            tail = softplus(part[..., 2:]) + _LONGEST_TAIL
+            u = (knots - place) / width
+            q = 1 + u * u / tail
+            log = q.log() * (-0.5 * tail)
+            # Densities do not depend on the scale, so its gradient is zero and need not be followed.
+            values = (log - log.detach().amax(-1, keepdim=True)).exp()
+            parts += [values, -values * u / (q * width)]
+        return torch.cat(parts, -1).flatten(-2)
+
+    def start(self, points: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Outputs to begin with, for instance as the bias of a last layer: bumps at some of the points, as wide as so many bumps must be.
+
+        >>> import pal, torch
+        >>> (x,) = pal.reals("x")
+        >>> bumps = Bumps(SplineLayer(x.between(0, 1), knots=10, mixtures=2))
+        >>> last = torch.nn.Linear(5, bumps.num_params)
+        >>> with torch.no_grad():
+        ...     _ = last.bias.copy_(bumps.start(torch.tensor([[0.2], [0.9]])))
+        """
+        points = points.detach().cpu().double().reshape(-1, len(self._edges))
+        rows = torch.randint(len(points), (self._mixtures,), generator=generator)
+        spread = points.std(0, correction=0) / self._mixtures ** (1 / len(self._edges))
+        parts = [torch.zeros(self._mixtures, 1, dtype=torch.float64)]
+        for j, edges in enumerate(self._edges):
+            bin = self._bin(edges)
+            place = (points[rows, j] - edges[0]) / bin / ((len(edges) - 1) / _REACH)
+            width = max(float(spread[j]) / bin - _NARROWEST, 0.1)
+            width = width + math.log(-math.expm1(-width))
+            parts.append(torch.stack([place, torch.full_like(place, width), torch.zeros_like(place)], -1))
+        return torch.cat(parts, -1).flatten().to(torch.get_default_dtype())

@@ -1,0 +1,72 @@
+"""Bumps against scipy's t distribution, which they are where nothing cuts them off."""
+
+import copy
+import pickle
+
+import pal
+import pytest
+import torch
+from pal.torch import Bumps, SplineLayer, SumOfSquaresLayer
+from scipy import stats
+
+
+def outputs(place, width, tail, bins):
+    """Outputs for a place, a width and a tail, given in bins."""
+    inverse_softplus = lambda y: torch.log(torch.expm1(torch.tensor(y, dtype=torch.float64)))
+    return torch.stack([torch.tensor(place * 6 / bins, dtype=torch.float64), inverse_softplus(width - 0.35), inverse_softplus(tail - 0.6)])
+
+
+@pytest.mark.parametrize("tail", [1.5, 2.5, 6.0])
+def test_a_bump_is_a_truncated_t_distribution(tail):
+    (x,) = pal.reals("x")
+    layer = SplineLayer(x.between(0, 20) & ~x.between(12, 13), knots=81, mixtures=1)
+    params = Bumps(layer)(torch.cat([torch.tensor([0.3]).double(), outputs(9.2 * 4, 2 * 4, tail, 80)]))
+    degrees = 2 * tail - 1
+    t = stats.t(degrees, loc=9.2, scale=2 * (tail / degrees) ** 0.5)
+    mass = t.cdf(12) - t.cdf(0) + t.cdf(20) - t.cdf(13)
+    points = torch.tensor([[0.1], [3.0], [9.2], [11.9], [13.3], [19.5]], dtype=torch.float64)
+    expected = torch.from_numpy(t.logpdf(points[:, 0].numpy())) - torch.tensor(mass).log()
+    torch.testing.assert_close(layer(params).log_prob(points), expected, rtol=0, atol=2e-5)
+
+
+def test_gradients_and_shapes():
+    x, y = pal.reals("x", "y")
+    layer = SplineLayer(x.between(0, 4) & y.between(0, 2) & ((x <= 1) | (y <= 1)), knots=6, mixtures=2)
+    bumps = Bumps(layer)
+    raw = torch.randn(2, 3, bumps.num_params, dtype=torch.float64, requires_grad=True)
+    assert bumps(raw).shape == (2, 3, layer.num_params)
+    at = torch.tensor([0.5, 0.7], dtype=torch.float64)
+    assert torch.autograd.gradcheck(lambda raw: layer(bumps(raw)).log_prob(at), raw)
+    assert bumps(raw.float()).dtype == torch.float32
+    for other in (copy.deepcopy(bumps), pickle.loads(pickle.dumps(bumps))):
+        assert torch.equal(other(raw), bumps(raw))
+
+
+def test_extreme_outputs_give_numbers():
+    x, y = pal.reals("x", "y")
+    layer = SplineLayer(x.between(0, 4) & y.between(0, 4) & ~((x > 1) & (y > 1)), knots=9, mixtures=2)
+    bumps = Bumps(layer)
+    for value in (-1e4, -30.0, 30.0, 1e4):
+        for at in range(1, 7):
+            raw = torch.zeros(2, 7)
+            raw[:, at] = value
+            raw = raw.flatten().requires_grad_()
+            loss = layer(bumps(raw)).log_prob(torch.tensor([0.5, 0.5]))
+            loss.backward()
+            assert loss.isfinite() and raw.grad.isfinite().all(), (value, at)
+
+
+def test_the_start_is_at_the_points():
+    x, y = pal.reals("x", "y")
+    layer = SplineLayer(x.between(0, 10) & y.between(0, 10), knots=21, mixtures=4)
+    bumps = Bumps(layer)
+    points = torch.tensor([[2.0, 3.0]]) + 0.2 * torch.randn(100, 2, generator=torch.Generator().manual_seed(1))
+    p = layer(bumps(bumps.start(points, torch.Generator().manual_seed(2))))
+    # A uniform density has a hundredth everywhere.
+    assert p.log_prob(points).mean() > torch.tensor(0.01).log() + 2
+
+
+def test_other_layers_are_refused():
+    (x,) = pal.reals("x")
+    with pytest.raises(TypeError, match="SplineLayer, not for SumOfSquaresLayer"):
+        Bumps(SumOfSquaresLayer(x.between(0, 1)))
