@@ -238,11 +238,19 @@ fn a_network_learns_what_depends_on_its_inputs() {
     let train = ["train", "--constraint", "r.smt2", "--data", "d.csv", "--inputs", "side", "--hidden", "16", "--json"];
     let small =
         ["--knots", "9", "--mixtures", "2", "--epochs", "25", "--learning-rate", "0.01", "--violation-samples", "5000"];
-    let report = folder.pal(&[&train[..], &small, &["-o", "net.safetensors"]].concat()).done().json();
-    // The truth has log-density 0, and a density that ignores the input -ln 2.
-    assert!(number(&report, "test_ll") > -0.2, "{report}");
-    assert_eq!(report["violation"], 0.0);
-    assert_eq!(report["params"], 16 + 16 + 17 * 2 * (2 * 9 * 2 + 1));
+    // Two components with all their values and derivatives, or with place, width and tail along each axis.
+    for (head, outputs) in [(&["--head", "plain"][..], 2 * (2 * 9 * 2 + 1)), (&[], 2 * 7)] {
+        let report = folder.pal(&[&train[..], &small, head, &["-o", "net.safetensors"]].concat()).done().json();
+        // The truth has log-density 0, and a density that ignores the input -ln 2.
+        assert!(number(&report, "test_ll") > -0.2, "{report}");
+        assert_eq!(report["violation"], 0.0);
+        assert_eq!(report["params"], 16 + 16 + 17 * outputs);
+    }
+    for other in [&["--family", "sos"][..], &["--baseline", "mdn"]] {
+        folder
+            .pal(&[&train[..], other, &["--head", "bumps", "-o", "x.safetensors"]].concat())
+            .failed("pal: --head is for --family spline");
+    }
 
     folder.write("now.csv", "side\n0\n1\n");
     folder.pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "now.safetensors", "-q"]).done();
