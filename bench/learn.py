@@ -29,7 +29,7 @@ FITS = {
 }
 NETWORK = ["--batch", "512", "--learning-rate", "0.002", "--epochs", "60", "--patience", "8"]
 TRAININGS = {
-    "pal": ["--knots", "40", "--mixtures", "12", "--hidden", "256,256"],
+    "pal": ["--knots", "48", "--mixtures", "12", "--hidden", "256,256"],
     "mdn50": ["--baseline", "mdn", "--components", "50", "--hidden", "256,256"],
     "flow": ["--baseline", "flow", "--transforms", "3", "--hidden", "128,128"],
     "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--hidden", "256,256"],
