@@ -16,11 +16,11 @@ from torch import nn
 
 import pal
 from pal.datasets import campus
-from pal.torch import SplineLayer
+from pal.torch import Bumps, SplineLayer
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--map", type=Path, help="obstacles, GeoJSON")
-parser.add_argument("--tracks", type=Path, help="positions: a table with columns track, step, x and y")
+parser.add_argument("--tracks", type=Path, help="positions: a table with columns trajectory_id, frame, x and y")
 parser.add_argument("--ahead", type=int, default=1, help="how many steps to look ahead in real tracks")
 parser.add_argument("--steps", type=int, default=300)
 parser.add_argument("--plot", type=Path, help="a picture of one prediction")
@@ -32,7 +32,7 @@ def windows(tracks: Path, ahead: int):
     by_track = defaultdict(list)
     with tracks.open() as table:
         for row in csv.DictReader(table):
-            by_track[row["track"]].append((float(row["x"]), float(row["y"])))
+            by_track[row["trajectory_id"]].append((float(row["x"]), float(row["y"])))
     inputs, targets = [], []
     for track in map(np.array, by_track.values()):
         if len(track) > ahead + 1:
@@ -52,18 +52,22 @@ else:
 
 torch.manual_seed(0)
 region = pal.Region(constraint)
-layer = SplineLayer(region, knots=14, mixtures=8)
+layer = SplineLayer(region, knots=28, mixtures=8)
+# The network says where, how wide and with which tails, rather than all values at the knots.
+bumps = Bumps(layer)
 centre, spread = inputs.mean(0), inputs.std(0)
 x = torch.tensor((inputs - centre) / spread, dtype=torch.float32)
 # Doubles: rounded to single precision, a position at a wall could be on the other side of it.
 y = torch.tensor(targets)
 cut = len(x) * 4 // 5
 
-network = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, layer.num_params))
-optimiser = torch.optim.Adam(network.parameters(), lr=2e-3)
+network = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, bumps.num_params))
+with torch.no_grad():
+    network[-1].bias.copy_(bumps.start(y[:cut]))
+optimiser = torch.optim.Adam(network.parameters(), lr=5e-3)
 for step in range(args.steps):
     rows = torch.randint(cut, (128,))
-    loss = -layer(network(x[rows])).log_prob(y[rows]).mean()
+    loss = -layer(bumps(network(x[rows]))).log_prob(y[rows]).mean()
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
@@ -71,7 +75,7 @@ for step in range(args.steps):
         print(f"step {step:4}  loss {loss.item():.3f}")
 
 with torch.no_grad():
-    p = layer(network(x[cut:]))
+    p = layer(bumps(network(x[cut:])))
     print(f"held out: log-likelihood {p.log_prob(y[cut:]).mean():.3f}, uniform {-np.log(region.volume):.3f}")
     samples = p.sample((10,))
     assert constraint.contains(samples.double().numpy()).all()
@@ -88,7 +92,7 @@ if args.plot:
     import pal.plot
 
     with torch.no_grad():
-        density = layer(network(x[cut : cut + 1])).densities()[0]
+        density = layer(bumps(network(x[cut : cut + 1]))).densities()[0]
     pal.plot.density(density, log=True)
     pal.plot.samples(density.sample(300, seed=1), s=3)
     plt.savefig(args.plot, dpi=120)

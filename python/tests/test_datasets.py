@@ -47,7 +47,7 @@ def test_the_documented_command_converts_a_scene(folder):
         assert region.exact_volume == want and region.variables == ("x", "y")
     with table.open() as lines:
         rows = list(csv.DictReader(lines))
-    assert [(row["track"], row["step"], float(row["x"]), float(row["y"]), row["inside"]) for row in rows] == [
+    assert [(row["trajectory_id"], row["frame"], float(row["x"]), float(row["y"]), row["inside"]) for row in rows] == [
         ("3", "0", 5.0, 5.0, "1"), ("3", "1", 10.5, 7.25, "1"), ("3", "2", 40.0, 40.0, "0"), ("7", "0", 150.0, 90.0, "1"),
     ]  # fmt: skip
 

@@ -30,7 +30,7 @@ def test_the_drone_scene_reads_files(tmp_path):
         ' {"type": "Polygon", "coordinates": [[[40, 20], [60, 20], [60, 40], [40, 40], [40, 20]]]}}]}'
     )
     rows = [f"{track},{step},{2 + 1.5 * step + track / 100},{5 + track}" for track in range(12) for step in range(60)]
-    (tmp_path / "tracks.csv").write_text("\n".join(["track,step,x,y", *rows]))
+    (tmp_path / "tracks.csv").write_text("\n".join(["trajectory_id,frame,x,y", *rows]))
     options = ["--map", "map.geojson", "--tracks", "tracks.csv", "--steps", "5", "--plot", "out.png"]
     command = [sys.executable, FOLDER / "drone_scene.py", *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)

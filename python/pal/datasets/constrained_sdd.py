@@ -92,7 +92,7 @@ def convert(folder: str | os.PathLike[str], scene: str | int, output: str | os.P
 
     - `sceneN_constraints.geojson`: the obstacles as polygons, with the size of the picture as `bounds`;
     - `sceneN_constraints.smt2`: the same from the inequalities;
-    - `sceneN_trajectories.csv`: columns track, step, x and y, in pixels; and `inside`, 1 where the position satisfies the constraint.
+    - `sceneN_trajectories.csv`: columns trajectory_id, frame, x and y, in pixels, as `pal data` and `pal fit` take them; and `inside`, 1 where the position satisfies the constraint.
     """
     scene = str(scene)
     free = constraint(folder, scene)
@@ -114,13 +114,13 @@ def convert(folder: str | os.PathLike[str], scene: str | int, output: str | os.P
     files[1].write_text(free.to_smtlib())
     with files[2].open("w", newline="") as table:
         writer = csv.writer(table)
-        writer.writerow(["track", "step", "x", "y", "inside"])
+        writer.writerow(["trajectory_id", "frame", "x", "y", "inside"])
         for track, positions in tracks.items():
             rows = np.asarray(positions, dtype=float)
             if rows.ndim != 2 or rows.shape[1] != 2:
                 raise FileError(f"track {track} has shape {rows.shape}; rows of two numbers were expected")
-            for step, (position, inside) in enumerate(zip(rows.tolist(), free.contains(rows).tolist())):
-                writer.writerow([track, step, *map(repr, position), int(inside)])
+            for frame, (position, inside) in enumerate(zip(rows.tolist(), free.contains(rows).tolist())):
+                writer.writerow([track, frame, *map(repr, position), int(inside)])
     return files
 
 
