@@ -27,12 +27,13 @@ FITS = {
     "flow": ["--baseline", "flow", "--transforms", "3", "--learning-rate", "0.003", *BRIEFLY],
     "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--learning-rate", "0.001", *BRIEFLY],
 }
-NETWORK = ["--batch", "512", "--learning-rate", "0.002", "--epochs", "60", "--patience", "8"]
+# Learning rates: the better of 0.002 and 0.005.
+NETWORK = ["--batch", "512", "--epochs", "60", "--patience", "8"]
 TRAININGS = {
-    "pal": ["--knots", "48", "--mixtures", "12", "--hidden", "256,256"],
-    "mdn50": ["--baseline", "mdn", "--components", "50", "--hidden", "256,256"],
-    "flow": ["--baseline", "flow", "--transforms", "3", "--hidden", "128,128"],
-    "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--hidden", "256,256"],
+    "pal": ["--knots", "56", "--mixtures", "8", "--hidden", "256,256", "--learning-rate", "0.005"],
+    "mdn50": ["--baseline", "mdn", "--components", "50", "--hidden", "256,256", "--learning-rate", "0.002"],
+    "flow": ["--baseline", "flow", "--transforms", "3", "--hidden", "128,128", "--learning-rate", "0.002"],
+    "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--hidden", "256,256", "--learning-rate", "0.002"],
 }
 STAR = ["--family", "sos", "--degree", "7", "--components", "4", "--hidden", "256,256", "--batch", "2048"]
 STAR += ["--learning-rate", "0.002", "--epochs", "6", "--patience", "2"]
