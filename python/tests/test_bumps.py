@@ -42,6 +42,21 @@ def test_gradients_and_shapes():
         assert torch.equal(other(raw), bumps(raw))
 
 
+def test_axes_with_other_numbers_of_knots():
+    x, y = pal.reals("x", "y")
+    room = x.between(0, 8) & y.between(0, 3)
+    equal = SplineLayer(room, knots=[[0, 2, 4, 6, 8], [0, "3/4", "3/2", "9/4", 3]], mixtures=1)
+    other = SplineLayer(room, knots=[[0, 2, 4, 6, 8], [0, 1, 2, 3]], mixtures=1)
+    logit = torch.zeros(1, dtype=torch.float64)
+    first = outputs(1.5, 1.0, 2.0, 4)
+    same = Bumps(equal)(torch.cat([logit, first, first])).split([1, 10, 10])
+    assert torch.equal(same[1], same[2])
+    mixed = Bumps(other)(torch.cat([logit, first, outputs(0.5, 1.0, 2.0, 3)])).split([1, 10, 8])
+    assert torch.equal(mixed[1], same[1])
+    # Shifted by one knot.
+    torch.testing.assert_close(mixed[2].reshape(2, 4), same[1].reshape(2, 5)[:, 1:], rtol=1e-12, atol=0)
+
+
 def test_extreme_outputs_give_numbers():
     x, y = pal.reals("x", "y")
     layer = SplineLayer(x.between(0, 4) & y.between(0, 4) & ~((x > 1) & (y > 1)), knots=9, mixtures=2)

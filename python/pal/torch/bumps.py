@@ -52,8 +52,12 @@ class Bumps(nn.Module):
             raise TypeError(f"bumps are for a SplineLayer, not for {type(layer).__name__}")
         self._mixtures = layer._recipe["mixtures"]
         self._edges = [np.asarray(edges) for edges in layer.family.edges]
-        for j, edges in enumerate(self._edges):
-            self.register_buffer(f"knots{j}", torch.from_numpy((edges - edges[0]) / self._bin(edges)), persistent=False)
+        # Axes with as many knots are worked on together: half as many operations.
+        alike = len({len(edges) for edges in self._edges}) == 1
+        self._groups = [self._edges] if alike else [[edges] for edges in self._edges]
+        for k, group in enumerate(self._groups):
+            knots = np.stack([(edges - edges[0]) / self._bin(edges) for edges in group])
+            self.register_buffer(f"knots{k}", torch.from_numpy(knots), persistent=False)
 
     @staticmethod
     def _bin(edges: np.ndarray) -> float:
@@ -67,21 +71,21 @@ class Bumps(nn.Module):
 
     def forward(self, outputs: Tensor) -> Tensor:
         """The parameters of the layer for outputs along the last axis."""
-        outputs = outputs.unflatten(-1, (self._mixtures, -1))
-        logit, *rest = outputs.split([1] + [3] * len(self._edges), -1)
-        parts = [logit]
-        for j, part in enumerate(rest):
-            knots = getattr(self, f"knots{j}").to(part)
-            place = part[..., :1] * ((len(knots) - 1) / _REACH)
-            width = softplus(part[..., 1:2]) + _NARROWEST
-            tail = softplus(part[..., 2:]) + _LONGEST_TAIL
-            u = (knots - place) / width
-            q = 1 + u * u / tail
-            log = q.log() * (-0.5 * tail)
-            # Densities do not depend on the scale, so its gradient is zero and need not be followed.
-            values = (log - log.detach().amax(-1, keepdim=True)).exp()
-            parts += [values, -values * u / (q * width)]
-        return torch.cat(parts, -1).flatten(-2)
+        logit, *rest = outputs.unflatten(-1, (self._mixtures, -1)).split([1] + [3 * len(group) for group in self._groups], -1)
+        splines = [self._spline(part.unflatten(-1, (-1, 3)), getattr(self, f"knots{k}").to(part)) for k, part in enumerate(rest)]
+        return torch.cat([logit, *splines], -1).flatten(-2)
+
+    @staticmethod
+    def _spline(bumps: Tensor, knots: Tensor) -> Tensor:
+        """Values and derivatives at the knots of some axes, axis by axis."""
+        place, width, tail = bumps.split(1, -1)
+        width, tail = softplus(width) + _NARROWEST, softplus(tail) + _LONGEST_TAIL
+        u = (knots - place * ((knots.shape[-1] - 1) / _REACH)) / width
+        q = 1 + u * u / tail
+        log = q.log() * (-0.5 * tail)
+        # Densities do not depend on the scale, so its gradient is zero and need not be followed.
+        values = (log - log.detach().amax(-1, keepdim=True)).exp()
+        return torch.cat([values, -values * u / (q * width)], -1).flatten(-2)
 
     def start(self, points: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """Outputs to begin with, for instance as the bias of a last layer: bumps at some of the points, as wide as so many bumps must be.
