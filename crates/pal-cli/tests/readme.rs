@@ -22,7 +22,14 @@ fn links_lead_somewhere() {
     let targets = README.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
     let files: Vec<&str> = targets.filter(|target| !target.contains("://")).collect();
     assert!(files.len() >= 6);
-    for file in files {
-        assert!(root.join(file).exists(), "{file}");
+    for link in files {
+        let (file, heading) = link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
+        assert!(root.join(file).exists(), "{link}");
+        if let Some(heading) = heading {
+            let text = std::fs::read_to_string(root.join(file)).unwrap();
+            let mut headings = text.lines().filter(|line| line.starts_with('#'));
+            let name = |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+            assert!(headings.any(|line| name(line) == heading), "{link}");
+        }
     }
 }
