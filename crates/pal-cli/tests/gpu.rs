@@ -40,7 +40,7 @@ fn what_a_gpu_trained_is_the_same_on_the_processor() {
         0 => "a,x,y\n".to_string(),
         _ => format!("{},{row}\n", k % 7),
     });
-    folder.write("train.csv", &rows.collect::<String>());
+    folder.write("train.csv", rows.collect::<String>());
 
     let quick = ["--epochs", "3", "--batch", "200", "--violation-samples", "2000", "--seed", "1", "--json"];
     let report = folder.pal(&[&TRAIN[..], &quick].concat()).done().json();
