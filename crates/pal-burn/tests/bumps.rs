@@ -1,4 +1,4 @@
-//! Bumps against the closed form of what they stand for, and what training makes of them.
+//! Bumps against the closed form of what they stand for, at extremes, and at the start of a training.
 
 use burn::tensor::{DType, Device, Tensor};
 use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings};
