@@ -149,15 +149,42 @@ def test_points_outside_leave_gradients_finite(layer):
     assert params.grad.isfinite().all() and (params.grad[2] == 0).all() and (params.grad[:2] != 0).any()
 
 
-def test_gradients_with_respect_to_points():
-    for name in ("spline-triangle", "placed-room", "spline-space", "spline-interval"):
-        layer = layer_of(name)
-        params = normal(layer.num_params, seed=6)
-        points = points_in(layer, 5, seed=3).requires_grad_()
-        assert torch.autograd.gradcheck(lambda at: layer(params).log_prob(at), points, fast_mode=True)
-        assert torch.autograd.gradgradcheck(lambda at: layer(params).log_prob(at), points[:2], fast_mode=True)
-    with pytest.raises(NotImplementedError, match="SplineLayer"):
-        layer_of("sos-triangle")(normal(layer_of("sos-triangle").num_params)).log_prob(points_in(layer_of("sos-triangle"), 2).requires_grad_())
+def test_gradients_with_respect_to_points(layer):
+    params = normal(layer.num_params, seed=6)
+    points = points_in(layer, 5, seed=3).requires_grad_()
+    assert torch.autograd.gradcheck(lambda at: layer(params).log_prob(at), points, fast_mode=True)
+    assert torch.autograd.gradgradcheck(lambda at: layer(params).log_prob(at), points[:2], fast_mode=True)
+    # With a parameter vector each, and with respect to both.
+    rows = normal(5, layer.num_params, seed=7).requires_grad_()
+    log_prob = lambda rows, at: layer(rows).log_prob(at)
+    assert torch.equal(log_prob(rows, points), log_prob(rows, points[None]).squeeze(0))
+    assert torch.allclose(log_prob(rows, points), log_prob(rows, points.detach()), rtol=1e-13, atol=1e-13)
+    assert torch.autograd.gradcheck(log_prob, (rows, points), fast_mode=True)
+    assert torch.autograd.gradgradcheck(log_prob, (rows[:2], points[:2]), fast_mode=True)
+
+
+def test_points_outside_have_no_gradient(layer):
+    n = len(layer.family.variables)
+    points = torch.cat([points_in(layer, 2), torch.tensor([[99.0] * n, [torch.nan] * n, [-torch.inf] * n])]).requires_grad_()
+    logs = layer(normal(layer.num_params, seed=6)).log_prob(points)
+    assert logs[:2].isfinite().all() and (logs[2:] == -torch.inf).all()
+    logs[:2].sum().backward()
+    assert points.grad[:2].isfinite().all() and (points.grad[2:] == 0).all()
+
+
+def test_third_derivatives_of_a_polynomial():
+    """With one square of degree 2, u . f is a polynomial whose logarithm is differentiated."""
+    (t,) = pal.reals("t")
+    layer = SumOfSquaresLayer(t.between(-1, 1), degree=2, components=1, basis="legendre")
+    # 2 + P_1 / 2 + P_2 / 4 with P_k normalised to mean square 1.
+    params = torch.tensor([0.0, 2.0, 0.5 / 3**0.5, 0.25 / 5**0.5], dtype=torch.float64)
+    at = torch.tensor([[0.3], [-0.8]], dtype=torch.float64, requires_grad=True)
+    value = layer(params).log_prob(at).sum()
+    polynomial = lambda s: 2 + s / 2 + (3 * s * s - 1) / 8
+    want = (2 * polynomial(at).log()).sum()
+    for _ in range(3):
+        (value,), (want,) = (torch.autograd.grad(v, at, create_graph=True) for v in (value.sum(), want.sum()))
+        assert torch.allclose(value, want, rtol=1e-12)
 
 
 def test_copies_pickles_and_states(layer):

@@ -12,6 +12,7 @@ use crate::convert::{Doubles, array, doubles, flags, some_number};
 use crate::density::{
     Density, EntropyAnswer, Marginal, ModeAnswer, entropy_answer, entropy_options, mode_answer, mode_options,
 };
+use crate::errors::Report;
 use crate::formula::some_formula;
 use crate::polynomial::polynomial;
 use crate::region::Region;
@@ -23,7 +24,7 @@ pub struct Family(pub Compiled);
 
 type Input<'py> = PyReadonlyArray1<'py, f64>;
 
-/// Points that one thread tests at once.
+/// Points in the batch of a network, for which one thread is enough: calling others would take longer than the work.
 const SMALL: usize = 2048;
 
 #[pymethods]
@@ -141,7 +142,9 @@ impl Family {
                 dict.set_item("mixtures", recipe.mixtures)?;
                 dict.set_item("log_volume", recipe.log_volume)?;
                 dict.set_item("params", recipe.axes.iter().map(|axis| axis.params).collect::<Vec<_>>())?;
-                dict.set_item("nodes", recipe.axes.iter().map(|axis| axis.nodes).collect::<Vec<_>>())?;
+                dict.set_item("inner", recipe.axes.iter().map(|axis| axis.inner).collect::<Vec<_>>())?;
+                let alike = recipe.axes.windows(2).all(|pair| pair[0].values == pair[1].values);
+                dict.set_item("alike", alike)?;
                 let values: Vec<_> = recipe.axes.into_iter().map(|axis| array(py, axis.values)).collect();
                 dict.set_item("values", values)?;
                 dict.set_item("form", array(py, recipe.form))?;
@@ -169,14 +172,20 @@ impl Family {
         Ok(array(py, run(py, "integrating", || self.0.form_constants(&condition, &powers))?))
     }
 
-    /// Features of points, and which are inside.
+    /// Partial derivatives of the features of points, of given orders, and which points are inside.
     fn features<'py>(
         &self,
         py: Python<'py>,
         points: Input<'py>,
+        orders: Vec<u16>,
     ) -> PyResult<(Doubles<'py>, Bound<'py, PyArray1<bool>>)> {
         let points = doubles(&points);
-        let (features, inside) = run(py, "evaluating", || self.0.features(&points))?;
+        let work = || self.0.feature_derivatives(&points, &orders);
+        let (features, inside) = if points.len() <= SMALL * self.0.dimension() {
+            py.detach(work).map_err(Report::report)?
+        } else {
+            run(py, "evaluating", work)?
+        };
         Ok((array(py, features), flags(py, inside)))
     }
 
@@ -184,10 +193,8 @@ impl Family {
     fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let points = doubles(&points);
         let (test, n) = (self.0.domain().membership(), self.0.dimension());
-        // A batch of a network: calling other threads would take longer than the work.
         if points.len() <= SMALL * n {
-            let inside = py.detach(|| points.chunks_exact(n).map(|point| test.contains(point)).collect());
-            return Ok(flags(py, inside));
+            return Ok(flags(py, py.detach(|| test.contains_batch(&points))));
         }
         Ok(flags(py, run(py, "testing points", || Ok::<_, PyErr>(test.contains_batch(&points)))?))
     }

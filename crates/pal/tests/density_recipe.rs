@@ -1,6 +1,6 @@
 //! The recipes for frameworks, followed step by step in plain loops, agree with the library's log-densities.
 
-use pal::density::{Basis, Compiled, Knots, Recipe, Settings, SosSettings, SplineSettings, Subset};
+use pal::density::{Basis, Compiled, Knots, Recipe, Settings, SosSettings, SplineRecipe, SplineSettings, Subset};
 use pal::formula::{Formula, reals};
 use pal::number::Rational;
 use pal::region::Region;
@@ -18,6 +18,28 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// A multilinear form of the squares of splines, given by values and derivatives at the knots along all axes.
+fn integral(recipe: &SplineRecipe, form: &[f64], theta: &[f64]) -> f64 {
+    let (mut at, mut form) = (0, form.to_vec());
+    for axis in &recipe.axes {
+        let (values, derivatives) = theta[at..at + axis.params].split_at(axis.params / 2);
+        let at_node =
+            |node: usize| -> f64 { (0..axis.params).map(|p| theta[at + p] * axis.values[p * axis.inner + node]).sum() };
+        let squares = values.iter().map(|v| v * v);
+        let slopes = values.iter().zip(derivatives).map(|(v, d)| v * d);
+        let inner = (0..axis.inner).map(|node| at_node(node).powi(2));
+        let numbers: Vec<f64> = squares.chain(slopes).chain(inner).collect();
+        assert_eq!(numbers.len(), axis.squares());
+        let across = form.len() / numbers.len();
+        let mut contracted = vec![0.0; across];
+        for (number, row) in numbers.iter().zip(form.chunks(across)) {
+            contracted.iter_mut().zip(row).for_each(|(c, r)| *c += number * r);
+        }
+        (at, form) = (at + axis.params, contracted);
+    }
+    form[0]
+}
+
 /// The log-density of one point under one parameter vector.
 fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
     match recipe {
@@ -25,22 +47,13 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
             let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.mixtures).collect();
             let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
             let term = |(part, weight): (&&[f64], &f64)| {
-                let (mut at, mut value, mut form) = (0, 0.0, recipe.form.clone());
+                let (mut at, mut value) = (0, 0.0);
                 for axis in &recipe.axes {
                     let (theta, f) = (&part[1 + at..1 + at + axis.params], &features[at..at + axis.params]);
                     value += 2.0 * dot(theta, f).abs().ln();
-                    let column = |node: usize| -> f64 {
-                        (0..axis.params).map(|p| theta[p] * axis.values[p * axis.nodes + node]).sum()
-                    };
-                    let inner = form.len() / axis.nodes;
-                    let mut contracted = vec![0.0; inner];
-                    for (node, row) in form.chunks(inner).enumerate() {
-                        let square = column(node).powi(2);
-                        contracted.iter_mut().zip(row).for_each(|(c, r)| *c += square * r);
-                    }
-                    (at, form) = (at + axis.params, contracted);
+                    at += axis.params;
                 }
-                (weight + value - form[0].ln() - recipe.log_volume).exp()
+                (weight + value - integral(recipe, &recipe.form, &part[1..]).ln() - recipe.log_volume).exp()
             };
             parts.iter().zip(&weights).map(term).sum::<f64>().ln()
         }
@@ -99,21 +112,7 @@ fn forms_of_conditions_and_moments() {
             let log_volume = family.domain().grid().log_volume();
             match family.recipe() {
                 Recipe::Spline(recipe) => {
-                    let integral = |form: &[f64], part: &[f64]| {
-                        let (mut at, mut form) = (1, form.to_vec());
-                        for axis in &recipe.axes {
-                            let theta = &part[at..at + axis.params];
-                            let inner = form.len() / axis.nodes;
-                            let mut contracted = vec![0.0; inner];
-                            for (node, row) in form.chunks(inner).enumerate() {
-                                let value: f64 =
-                                    (0..axis.params).map(|p| theta[p] * axis.values[p * axis.nodes + node]).sum();
-                                contracted.iter_mut().zip(row).for_each(|(c, r)| *c += value * value * r);
-                            }
-                            (at, form) = (at + axis.params, contracted);
-                        }
-                        form[0]
-                    };
+                    let integral = |form: &[f64], part: &[f64]| integral(&recipe, form, &part[1..]);
                     let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.mixtures).collect();
                     let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
                     let share =
@@ -153,6 +152,46 @@ fn forms_of_conditions_and_moments() {
         let (low, high) = (ends[0], ends[ends.len() - 1]);
         assert!((low + share * (high - low) - mean).abs() < 1e-11, "{settings:?}");
         assert!(family.form_constants(&gamma, &[1]).is_err());
+    }
+}
+
+/// Partial derivatives of every order are differences of those of the order below.
+#[test]
+fn derivatives_of_features() {
+    let [x, y] = reals(["x", "y"]);
+    let phi = x.between(-1, 3) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
+    let at = |list: &[i64]| list.iter().map(|p| Rational::from_parts((*p).into(), 4u64.into())).collect();
+    let knots = Knots::At(vec![at(&[-4, -1, 2, 12]), at(&[0, 3, 4])]);
+    let sos = |basis, subset| Settings::Sos(SosSettings { degree: 4, components: 2, basis, subset });
+    for settings in [
+        Settings::Spline(SplineSettings { knots, mixtures: 2 }),
+        sos(Basis::Orthonormal, None),
+        sos(Basis::Legendre, Some(Subset { terms: 7, seed: 3 })),
+        sos(Basis::Monomial, None),
+    ] {
+        let family = Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
+        let points = [-0.7, 0.3, 0.1, 0.9, 2.0, 0.15, 0.4, 0.1];
+        let h = 1e-5;
+        for orders in [[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [0, 2], [2, 1], [3, 2]] {
+            for j in 0..2 {
+                let shifted = |by: f64| -> Vec<f64> {
+                    points.iter().enumerate().map(|(k, p)| if k % 2 == j { p + by } else { *p }).collect()
+                };
+                let values = |points: &[f64]| family.feature_derivatives(points, &orders).unwrap();
+                let (above, below) = (values(&shifted(h)).0, values(&shifted(-h)).0);
+                let mut higher = orders;
+                higher[j] += 1;
+                let (slopes, inside) = family.feature_derivatives(&points, &higher).unwrap();
+                assert_eq!(inside, [true, true, true, false]);
+                let size = slopes.iter().chain(&above).fold(1.0f64, |a, b| a.max(b.abs()));
+                for ((a, b), slope) in above.iter().zip(&below).zip(&slopes) {
+                    assert!(((a - b) / (2.0 * h) - slope).abs() < 1e-6 * size, "{settings:?} {orders:?} {j}");
+                }
+            }
+        }
+        assert_eq!(family.feature_derivatives(&points, &[0, 0]).unwrap(), family.features(&points).unwrap());
+        assert!(family.feature_derivatives(&points, &[700, 0]).unwrap().0.iter().all(|slope| *slope == 0.0));
+        assert!(family.feature_derivatives(&points, &[1]).is_err());
     }
 }
 

@@ -41,6 +41,10 @@ class _Finite(constraints.Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
+        # The sum of finite numbers may be infinite, but one that is finite is a sum of finite numbers: several times as fast.
+        total = value.detach().sum().isfinite()
+        if not torch.compiler.is_compiling() and bool(total):
+            return total.expand(value.shape[:-1])
         return value.isfinite().all(-1)
 
 
@@ -107,21 +111,33 @@ class ConstrainedDistribution(Distribution):
         n = self.event_shape[0]
         if value.dim() == 0 or value.shape[-1] != n:
             raise ValueError(f"points need {n} coordinates along the last axis; the shape is {tuple(value.shape)}")
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        # One point each is how networks are trained: no time is lost on it.
+        full = batch = self.batch_shape
+        if value.shape[:-1] != batch:
+            full = torch.broadcast_shapes(value.shape[:-1], batch)
         if 0 in full:
             return self.params.new_zeros(full)
-        rows, batch = self._rows, self.batch_shape
+        rows = self._rows
         if full[len(full) - len(batch) :] != batch:
             batch = full
             rows = self.params.expand(*full, -1).reshape(-1, self.params.shape[-1]).to(rows.dtype)
-        points = value.expand(*full, n).reshape(-1, batch.numel(), n).transpose(0, 1).to(torch.float64)
-        terms, inside = self.layer.log_terms(rows, points)
-        logs = terms.logsumexp(-1) - self.layer._recipe["log_volume"]
+        if full == batch:
+            points = value.expand(*full, n).reshape(-1, n).to(torch.float64)
+            logs = self._logs(*self.layer.log_terms_each(rows, points), points, self._log_mass(rows))
+        else:
+            points = value.expand(*full, n).reshape(-1, batch.numel(), n).transpose(0, 1).to(torch.float64)
+            logs = self._logs(*self.layer.log_terms(rows, points), points, self._log_mass(rows).unsqueeze(-1)).transpose(0, 1)
+        return logs.reshape(full).to(self.params.dtype)
+
+    def _logs(self, terms: Tensor, inside: Tensor, points: Tensor, log_mass: Tensor) -> Tensor:
         if self._condition is not None:
             inside = inside & self.support.check(points)
-            logs = logs - self._mass(rows).log().unsqueeze(-1)
-        logs = logs.masked_fill(~inside, -math.inf)
-        return logs.transpose(0, 1).reshape(full).to(self.params.dtype)
+        return (terms.logsumexp(-1) - log_mass).masked_fill(~inside, -math.inf)
+
+    def _log_mass(self, rows: Tensor) -> Tensor:
+        """The logarithm of the volume of the box, which terms are relative to, times the probability of the condition."""
+        volume = rows.new_tensor([self.layer._recipe["log_volume"]])
+        return volume if self._condition is None else volume + self._mass(rows).log()
 
     def _mass(self, rows: Tensor) -> Tensor:
         """The probability of the condition."""

@@ -85,6 +85,11 @@ class Layer(nn.Module):
         """
         raise NotImplementedError
 
+    def log_terms_each(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        """The same with one point for each row, as networks are trained: rows by components, and rows."""
+        terms, flags = self.log_terms(params, points.unsqueeze(1))
+        return terms.squeeze(1), flags.squeeze(1)
+
     @property
     def whole(self) -> Tensor:
         """The form of the normalisers."""

@@ -45,8 +45,8 @@ class SplineLayer(Layer):
     def _constants(self) -> dict[str, np.ndarray]:
         recipe = self._recipe
         constants = {
-            f"values{j}": values.reshape(params, nodes)
-            for j, (values, params, nodes) in enumerate(zip(recipe["values"], recipe["params"], recipe["nodes"]))
+            f"values{j}": values.reshape(params, inner)
+            for j, (values, params, inner) in enumerate(zip(recipe["values"], recipe["params"], recipe["inner"]))
         }
         for j, edges in enumerate(self.family.edges):
             lengths = np.diff(edges)
@@ -55,104 +55,100 @@ class SplineLayer(Layer):
             # Start, length, and length over the mean one, of every bin; and where its values and derivatives are.
             constants[f"bins{j}"] = np.stack([edges[:-1], lengths, lengths * (len(lengths) / (edges[-1] - edges[0]))], -1)
             constants[f"corners{j}"] = np.array([0, 1, len(edges), len(edges) + 1])
-        if self._alike:
-            for name in ("inner", "bins"):
-                constants[name] = np.stack([constants[f"{name}{j}"] for j in range(len(recipe["params"]))])
         # The first axis down and all others across.
-        constants["normaliser"] = recipe["form"].reshape(recipe["nodes"][0], -1)
+        constants["normaliser"] = recipe["form"].reshape(recipe["params"][0] + recipe["inner"][0], -1)
         return constants
-
-    @property
-    def _alike(self) -> bool:
-        """Whether all axes have the same knots but for place and scale, so that they can be worked on together."""
-        first, *others = self._recipe["values"]
-        return all(np.array_equal(first, values) for values in others)
 
     @property
     def whole(self) -> Tensor:
         return self.normaliser
 
-    def _splines(self, params: Tensor) -> list[Tensor]:
-        """Values and derivatives at the knots per axis, scaled to size one: densities do not depend on the scale, so neither do gradients."""
-        parts = params.unflatten(-1, (self._recipe["mixtures"], -1))[..., 1:].split(self._recipe["params"], dim=-1)
-        return [self._scaled(theta) for theta in parts]
+    @property
+    def _groups(self) -> list[tuple[int, int]]:
+        """Axes that are worked on together, as the first of them and their number: all, if they have the same knots but for place and scale."""
+        axes = len(self._recipe["params"])
+        return [(0, axes)] if self._recipe["alike"] else [(j, 1) for j in range(axes)]
+
+    def _split(self, params: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Logits, rows by components; and values and derivatives at the knots for each group, rows by components by axes by numbers.
+
+        The latter are scaled by the mean of their sizes: densities do not depend on the scale, so neither do gradients.
+        """
+        widths = [count * self._recipe["params"][first] for first, count in self._groups]
+        logits, *parts = params.unflatten(-1, (self._recipe["mixtures"], -1)).split([1, *widths], dim=-1)
+        return logits.squeeze(-1), [self._scaled(part, count) for part, (_, count) in zip(parts, self._groups)]
 
     @staticmethod
-    def _scaled(theta: Tensor) -> Tensor:
-        return theta / theta.detach().abs().amax(-1, keepdim=True).clamp_min(tiny(theta.dtype))
+    def _scaled(part: Tensor, axes: int) -> Tensor:
+        theta = part.unflatten(-1, (axes, -1)).contiguous()
+        width = theta.shape[-1]
+        # Divided before they are added: the sum of finite numbers need not be finite.
+        size = theta.detach().abs() @ theta.new_full((width, 1), 1 / width)
+        return theta / size.clamp_min(tiny(theta.dtype))
+
+    def _splines(self, params: Tensor) -> list[Tensor]:
+        """Values and derivatives at the knots per axis, scaled; rows by components by numbers."""
+        return [theta for group in self._split(params)[1] for theta in group.unbind(-2)]
 
     def integrals(self, params: Tensor, form: Tensor) -> Tensor:
-        return self._contract(self._splines(params), params, form)
+        return self._contract(self._split(params)[1], form)
 
-    def _contract(self, splines: list[Tensor], params: Tensor, form: Tensor) -> Tensor:
-        # One row for each component: products of two matrices, rather than of many.
-        flat = [theta.flatten(0, -2) for theta in splines]
-        squares = [(theta @ getattr(self, f"values{j}").to(theta)).square() for j, theta in enumerate(flat)]
-        return self._multilinear(squares, params, form)
-
-    def _multilinear(self, squares: Sequence[Tensor], params: Tensor, form: Tensor) -> Tensor:
-        shape = params.shape[:-1] + (self._recipe["mixtures"],)
-        rest = squares[0] @ form.to(params)
+    def _contract(self, groups: list[Tensor], form: Tensor) -> Tensor:
+        squares: list[Tensor] = []
+        for (first, count), theta in zip(self._groups, groups):
+            # One row for each spline: products of two matrices, rather than of many.
+            splines = theta.flatten(0, -2)
+            values, derivatives = splines.chunk(2, -1)
+            inner = splines @ getattr(self, f"values{first}").to(splines)
+            numbers = torch.cat((values * values, values * derivatives, inner * inner), -1)
+            squares.extend(numbers.unflatten(0, (-1, count)).unbind(1))
+        rest = squares[0] @ form.to(squares[0])
         for square in squares[1:]:
             if rest.shape[-1] == square.shape[-1]:
                 rest = (rest * square).sum(-1, keepdim=True)
             else:
                 rest = torch.bmm(square.unsqueeze(-2), rest.unflatten(-1, (square.shape[-1], -1))).squeeze(-2)
-        return rest.reshape(shape)
+        return rest.reshape(groups[0].shape[:2])
 
     def log_weights(self, params: Tensor) -> Tensor:
-        return self._log_weights(self._splines(params), params)
+        return self._log_weights(*self._split(params))
 
-    def _log_weights(self, splines: list[Tensor], params: Tensor) -> Tensor:
-        return self._normalised(self._contract(splines, params, self.normaliser), params)
-
-    def _normalised(self, integrals: Tensor, params: Tensor) -> Tensor:
-        logits = params.unflatten(-1, (self._recipe["mixtures"], -1))[..., 0]
+    def _log_weights(self, logits: Tensor, groups: list[Tensor]) -> Tensor:
+        integrals = self._contract(groups, self.normaliser)
         # A component without mass takes no part in the mixture.
-        empty = integrals <= tiny(params.dtype)
+        empty = integrals <= tiny(logits.dtype)
         logits = logits.masked_fill(empty, -1e30)
         return logits.log_softmax(-1) - integrals.masked_fill(empty, 1.0).log()
 
     def log_terms(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        if params.shape[0] > 1 and "bins" in self._buffers:
-            return self._log_terms_together(params, points)
-        splines = self._splines(params)
-        logs, inside = self._log_components(splines, params, points)
-        return logs + self._log_weights(splines, params).unsqueeze(-2), inside
-
-    def _log_components(self, splines: list[Tensor], params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        # One logarithm of a product: where a factor is far below the rounding error of its spline, it counts as zero.
-        least = tiny(params.dtype) ** (1 / len(splines))
+        logits, groups = self._split(params)
+        least = self._least(params)
         product = None
-        for j, theta in enumerate(splines):
+        for j, theta in enumerate(theta for group in groups for theta in group.unbind(-2)):
             value = self.spline_values(j, theta, points[..., j]).abs().clamp_min(least)
             product = value if product is None else product * value
-        flags = _points.inside(points.reshape(-1, points.shape[-1]), self._number)
         assert product is not None
-        return 2 * product.log(), flags.reshape(points.shape[:-1])
+        flags = _points.inside(points.reshape(-1, points.shape[-1]), self._number)
+        weights = self._log_weights(logits, groups).unsqueeze(-2)
+        return torch.add(weights, product.log(), alpha=2), flags.reshape(points.shape[:-1])
 
-    def _log_terms_together(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        """The same with all axes in one tensor, for batches of a network: half as many operations."""
-        mixtures, axes, width = self._recipe["mixtures"], len(self._recipe["params"]), self._recipe["params"][0]
-        rows = params.shape[0]
-        theta = self._scaled(params.unflatten(-1, (mixtures, -1))[..., 1:].unflatten(-1, (axes, width)))
-        nodes = theta.reshape(-1, width) @ self.values0.to(theta)
-        squares = (nodes * nodes).unflatten(0, (-1, axes)).unbind(1)
-        weights = self._normalised(self._multilinear(squares, params, self.normaliser), params)
-        # Rows by axes by points.
-        at = points.transpose(-1, -2)
-        bin = torch.searchsorted(self.inner.expand(rows, -1, -1).contiguous(), at.detach().contiguous(), right=True)
-        bins = self.bins[torch.arange(axes, device=bin.device).unsqueeze(-1), bin]
-        slopes = self._slopes(at, bins).to(theta.dtype)
-        places = (bin.unsqueeze(-1) + self.corners0).flatten(-2)
-        table = theta.permute(0, 2, 3, 1)
-        knots = table.gather(2, places.unsqueeze(-1).expand(-1, -1, -1, mixtures)).unflatten(2, (-1, 4))
-        values = (slopes.unsqueeze(-1) * knots).sum(-2).abs().clamp_min(tiny(theta.dtype) ** (1 / axes))
-        first, *others = values.unbind(1)
-        for value in others:
-            first = first * value
-        flags = _points.inside(points.reshape(-1, axes), self._number)
-        return 2 * first.log() + weights.unsqueeze(-2), flags.reshape(points.shape[:-1])
+    def log_terms_each(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
+        if points.requires_grad:
+            return super().log_terms_each(params, points)
+        # The core knows all about the points, and there is nothing to gather.
+        logits, groups = self._split(params)
+        least = self._least(params)
+        widths = [group.shape[-2] * group.shape[-1] for group in groups]
+        features, flags = _points.features(points, self._number, sum(widths))
+        terms = self._log_weights(logits, groups)
+        for group, part in zip(groups, features.to(params.dtype).split(widths, -1)):
+            values = (group * part.unflatten(-1, group.shape[-2:]).unsqueeze(1)).sum(-1)
+            terms = torch.add(terms, values.abs().clamp_min(least).log().sum(-1), alpha=2)
+        return terms, flags
+
+    def _least(self, params: Tensor) -> float:
+        """Where a factor is far below the rounding error of its spline, it counts as zero."""
+        return tiny(params.dtype) ** (1 / len(self._recipe["params"]))
 
     @staticmethod
     def _slopes(at: Tensor, bins: Tensor) -> Tensor:

@@ -24,8 +24,6 @@ class SumOfSquaresLayer(Layer):
         basis: `"orthonormal"` on the constraint, `"legendre"` on the box around it, or `"monomial"` with the reparametrisation of the paper.
         terms: choose so many members of the basis at random rather than all.
         seed: of that choice.
-
-    Gradients with respect to parameters are those of tensor operations; there are none with respect to points.
     """
 
     _made_of = SumOfSquares
@@ -70,10 +68,6 @@ class SumOfSquaresLayer(Layer):
         return logits - (logits + integrals).logsumexp(-1, keepdim=True)
 
     def log_terms(self, params: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        if points.requires_grad:
-            raise NotImplementedError(
-                "a sum of squares has no gradients with respect to points here; detach them, or use a SplineLayer"
-            )
         flat = points.reshape(-1, points.shape[-1])
         rows, flags = _points.features(flat, self._number, self._recipe["size"])
         u = self._coefficients(params)

@@ -13,6 +13,28 @@ pub(crate) fn values(x: f64, out: &mut [f64]) {
     }
 }
 
+/// The derivatives of some order of T_0 .. T_k at x.
+pub(crate) fn derivatives(x: f64, order: u16, out: &mut [f64]) {
+    values(x, out);
+    for order in 1..=order {
+        // The recurrence of the values, differentiated: T_k' = 2 x T_(k-1)' + 2 T_(k-1) - T_(k-2)', and so on.
+        let lower = out.to_vec();
+        for k in 0..out.len() {
+            out[k] = match k {
+                0 => 0.0,
+                1 => {
+                    if order == 1 {
+                        1.0
+                    } else {
+                        0.0
+                    }
+                }
+                _ => 2.0 * x * out[k - 1] + 2.0 * f64::from(order) * lower[k - 1] - out[k - 2],
+            };
+        }
+    }
+}
+
 /// The square of a polynomial.
 pub(crate) fn square(coefficients: &[f64]) -> Vec<f64> {
     let mut square = vec![0.0; 2 * coefficients.len().max(1) - 1];
@@ -40,6 +62,29 @@ mod tests {
             let dot = |c: &[f64]| c.iter().zip(&t).map(|(c, t)| c * t).sum::<f64>();
             assert!((dot(&square) - dot(&p).powi(2)).abs() < 1e-14);
             assert!((t[6] - (6.0 * f64::acos(x)).cos()).abs() < 1e-14);
+        }
+    }
+
+    /// T_4 = 8 x^4 - 8 x^2 + 1 and T_5 = 16 x^5 - 20 x^3 + 5 x.
+    #[test]
+    fn derivatives_of_every_order() {
+        for x in [-1.0f64, -0.3, 0.0, 0.7, 1.0] {
+            let four = [32.0 * x.powi(3) - 16.0 * x, 96.0 * x * x - 16.0, 192.0 * x, 192.0, 0.0, 0.0];
+            let five = [
+                80.0 * x.powi(4) - 60.0 * x * x + 5.0,
+                320.0 * x.powi(3) - 120.0 * x,
+                960.0 * x * x - 120.0,
+                1920.0 * x,
+                1920.0,
+                0.0,
+            ];
+            for order in 1..=6 {
+                let mut t = [0.0; 6];
+                derivatives(x, order, &mut t);
+                let at = usize::from(order) - 1;
+                assert!((t[4] - four[at]).abs() < 1e-12 && (t[5] - five[at]).abs() < 1e-12, "{order} {x}: {t:?}");
+                assert_eq!([t[0], t[1]], [0.0, if order == 1 { 1.0 } else { 0.0 }]);
+            }
         }
     }
 }

@@ -152,19 +152,47 @@ impl Compiled {
 
     /// The features of points, row by row, for [`Compiled::recipe`]; and which points are inside the constraint. Features of a point outside are 0.
     pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
+        self.feature_derivatives(points, &vec![0; self.dimension()])
+    }
+
+    /// The partial derivatives of [`Compiled::features`] with respect to the coordinates of the points: one order for each variable. A spline has one
+    /// continuous derivative; of higher ones on a knot, those of the bin above count.
+    ///
+    /// ```
+    /// use pal::density::{Basis, Compiled, Settings, SosSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x] = reals(["x"]);
+    /// let settings = Settings::Sos(SosSettings { degree: 2, components: 1, basis: Basis::Legendre, subset: None });
+    /// let family = Compiled::new(&Region::new(&x.between(-1, 1).into())?, &settings)?;
+    /// // The third function is sqrt(5) (3 x^2 - 1) / 2.
+    /// let (slopes, _) = family.feature_derivatives(&[0.5], &[1])?;
+    /// assert!((slopes[2] - 5f64.sqrt() * 1.5).abs() < 1e-14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn feature_derivatives(&self, points: &[f64], orders: &[u16]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
         self.pair(1, points)?;
+        self.check_length("orders of derivatives", orders.len(), self.dimension(), 1)?;
         let (dimension, width) = (self.dimension(), self.family.num_features());
         let inside = self.domain().membership().contains_batch(points);
         let mut features = vec![0.0; inside.len() * width];
-        let rows = features.par_chunks_mut(width * BLOCK).zip(points.par_chunks(dimension * BLOCK));
-        rows.zip(inside.par_chunks(BLOCK)).for_each(|((features, points), inside)| {
+        if orders.iter().any(|order| usize::from(*order) > self.family.degree().axis) {
+            return Ok((features, inside));
+        }
+        let fill = |((features, points), inside): ((&mut [f64], &[f64]), &[bool])| {
             let (mut bin, mut t) = (vec![0; dimension], vec![0.0; dimension]);
             let rows = features.chunks_mut(width).zip(points.chunks(dimension)).zip(inside);
             for ((features, point), _) in rows.filter(|(_, inside)| **inside) {
                 self.domain().grid().locate(point, &mut bin, &mut t);
-                self.family.features(&bin, &t, features);
+                self.family.features(&bin, &t, orders, features);
             }
-        });
+        };
+        // The batch of a network: calling other threads would take longer than the work.
+        if inside.len() <= BLOCK {
+            fill(((&mut features, points), &inside));
+        } else {
+            let rows = features.par_chunks_mut(width * BLOCK).zip(points.par_chunks(dimension * BLOCK));
+            rows.zip(inside.par_chunks(BLOCK)).for_each(fill);
+        }
         Ok((features, inside))
     }
 

@@ -81,8 +81,12 @@ pub trait Family: Send + Sync + Debug {
     /// Numbers in the features of a point.
     fn num_features(&self) -> usize;
 
-    /// The features of the point at local coordinates of a bin, for [`Family::recipe`].
-    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]);
+    /// The features of the point at local coordinates of a bin, for [`Family::recipe`], or their partial derivatives of given orders with respect to the
+    /// coordinates of the point.
+    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]);
+
+    /// The form of [`Family::form`] for tensor frameworks, in the layout of [`Recipe`].
+    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError>;
 
     /// Everything that identifies it besides the constraint, for files and messages.
     fn settings(&self) -> super::Settings;
@@ -101,9 +105,6 @@ pub trait Form: Send + Sync + Debug {
 
     /// More than [`Form::scale`] can be on a set of this volume.
     fn largest_scale(&self, volume: f64) -> f64;
-
-    /// The same form for tensor frameworks, in the layout of [`Recipe`]: in values at nodes for splines, a matrix by rows for sums of squares.
-    fn constants(&self) -> Vec<f64>;
 
     /// Adds to `gradient` the derivative of `sum_c weights_c I_c` with respect to the coefficients.
     fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]);

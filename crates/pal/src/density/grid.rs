@@ -151,6 +151,12 @@ impl Grid {
         }
     }
 
+    /// What a partial derivative with respect to local coordinates of a bin is multiplied by to be one with respect to coordinates.
+    pub(crate) fn slope(&self, bin: &[u32], orders: &[u16]) -> f64 {
+        let axes = self.axes.iter().zip(bin).zip(orders);
+        axes.map(|((axis, b), order)| axis.width(*b as usize).powi(-i32::from(*order))).product()
+    }
+
     /// Whether local coordinates that were located lie in their bin: a constraint may have parts without volume outside of the box.
     pub(crate) fn covers(t: &[f64]) -> bool {
         t.iter().all(|t| (-1e-9..=1.0 + 1e-9).contains(t))

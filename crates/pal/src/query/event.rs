@@ -46,7 +46,7 @@ impl Compiled {
             return Err(QueryError::Length { what: "exponents", given: powers.len(), wanted: n });
         }
         let domain = restrict(self.domain(), condition)?;
-        Ok(self.family().form(&domain.mesh, powers)?.constants())
+        Ok(self.family().form_constants(&domain.mesh, powers)?)
     }
 }
 

@@ -42,14 +42,6 @@ impl Form for GramForm {
         blocks.flatten_iter().map(|integral| integral.max(0.0)).collect()
     }
 
-    fn constants(&self) -> Vec<f64> {
-        match &self.gram {
-            // It is symmetric: rows are columns.
-            Some(gram) => gram.as_slice().to_vec(),
-            None => DMatrix::<f64>::identity(self.size, self.size).as_slice().to_vec(),
-        }
-    }
-
     fn scale(&self, coefficients: &[f64], component: usize) -> f64 {
         let u = &coefficients[component * self.size..][..self.size];
         let largest = self.gram.as_ref().map_or(1.0, |gram| gram.trace());

@@ -83,6 +83,14 @@ impl Tables {
         }
     }
 
+    /// Derivatives of given orders with respect to t instead.
+    pub fn fill_derivatives(&mut self, t: &[f64], orders: &[u16]) {
+        for ((row, t), order) in self.values.chunks_mut(self.top).zip(t).zip(orders) {
+            chebyshev::derivatives(2.0 * t - 1.0, *order, row);
+            row.iter_mut().for_each(|value| *value *= 2f64.powi(i32::from(*order)));
+        }
+    }
+
     pub fn product(&self, alpha: &[u16]) -> f64 {
         alpha.iter().enumerate().map(|(j, a)| self.values[j * self.top + usize::from(*a)]).product()
     }

@@ -404,6 +404,22 @@ fn choose(exponents: &Exponents, subset: Option<Subset>) -> Vec<usize> {
     others
 }
 
+impl SumOfSquares {
+    /// The Gram matrix of the basis on pieces on the same grid, times a monomial in the coordinates of the box.
+    fn gram(&self, mesh: &Mesh, powers: &[u16]) -> Result<DMatrix<f64>, DensityError> {
+        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
+        let wanted = degree(&self.settings).times(extra);
+        if !Rules::feasible(mesh.dimension(), wanted) {
+            return Err(DensityError::Settings(format!("powers {powers:?} need too many cubature nodes")));
+        }
+        let rules = Rules::new(mesh.dimension(), wanted);
+        let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
+        let measure = Measure { mesh, bins, rules: &rules, powers };
+        // Large coefficients would lose all digits of a small integral, and nothing would tell.
+        Ok(measure.careful_gram(functions, exponents, &measure.pairs(exponents, double)))
+    }
+}
+
 impl Family for SumOfSquares {
     fn domain(&self) -> &Arc<Domain> {
         &self.domain
@@ -501,17 +517,12 @@ impl Family for SumOfSquares {
     }
 
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError> {
-        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let wanted = degree(&self.settings).times(extra);
-        if !Rules::feasible(mesh.dimension(), wanted) {
-            return Err(DensityError::Settings(format!("powers {powers:?} need too many cubature nodes")));
-        }
-        let rules = Rules::new(mesh.dimension(), wanted);
-        let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
-        let measure = Measure { mesh, bins, rules: &rules, powers };
-        // Large coefficients would lose all digits of a small integral, and nothing would tell.
-        let gram = measure.careful_gram(functions, exponents, &measure.pairs(exponents, double));
-        Ok(Box::new(GramForm { gram: Some(gram), ..self.form.clone() }))
+        Ok(Box::new(GramForm { gram: Some(self.gram(mesh, powers)?), ..self.form.clone() }))
+    }
+
+    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
+        // It is symmetric: rows are columns.
+        Ok(self.gram(mesh, powers)?.as_slice().to_vec())
     }
 
     fn recipe(&self) -> Recipe {
@@ -529,18 +540,20 @@ impl Family for SumOfSquares {
         self.tensors.size()
     }
 
-    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]) {
         out.fill(0.0);
         let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
         self.tensors.enter(&mut bin, &mut t);
         let Some(slot) = self.tensors.bins.slot(&bin) else { return };
         let mut tables = Tables::new(&self.tensors.exponents);
-        tables.fill(&t);
+        tables.fill_derivatives(&t, orders);
         let products = DVector::from_iterator(
             self.tensors.exponents.len(),
             self.tensors.exponents.iter().map(|exponents| tables.product(exponents)),
         );
-        out.copy_from_slice(self.tensors.functions[slot].tr_mul(&products).as_slice());
+        let scale = self.domain.grid().slope(&bin, orders);
+        let features = self.tensors.functions[slot].tr_mul(&products);
+        out.iter_mut().zip(features.iter()).for_each(|(out, feature)| *out = feature * scale);
     }
 
     fn settings(&self) -> Settings {

@@ -15,7 +15,6 @@ use rayon::prelude::*;
 
 use super::blocks::Blocks;
 use super::hermite::{self, CUBIC, SQUARE};
-use super::nodes;
 use crate::density::DensityError;
 use crate::density::family::{Expansion, Form};
 use crate::density::mesh::{Element, Mesh, Shape};
@@ -172,10 +171,6 @@ impl Form for TensorForm {
         });
         // A square integrates to no less than 0, whatever rounding says.
         blocks.flatten_iter().map(|integral| integral.max(0.0)).collect()
-    }
-
-    fn constants(&self) -> Vec<f64> {
-        nodes::form(self)
     }
 
     fn scale(&self, coefficients: &[f64], component: usize) -> f64 {

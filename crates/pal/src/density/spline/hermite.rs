@@ -75,6 +75,18 @@ pub(super) fn basis(t: f64) -> [f64; CUBIC] {
     [s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t]
 }
 
+/// Their derivatives of some order.
+pub(super) fn basis_derivatives(t: f64, order: u16) -> [f64; CUBIC] {
+    let s = 1.0 - t;
+    match order {
+        0 => basis(t),
+        1 => [-3.0 * s * s, 3.0 * s * (s - 2.0 * t), 3.0 * t * (2.0 * s - t), 3.0 * t * t],
+        2 => [6.0 * s, 6.0 * (t - 2.0 * s), 6.0 * (s - 2.0 * t), 6.0 * t],
+        3 => [-6.0, 18.0, -18.0, 6.0],
+        _ => [0.0; CUBIC],
+    }
+}
+
 /// Bernstein polynomials of degree 6.
 pub(super) fn square_basis(t: f64) -> [f64; SQUARE] {
     let (s, mut up, mut down) = (1.0 - t, [1.0; SQUARE], [1.0; SQUARE]);
@@ -126,6 +138,11 @@ mod tests {
                 let mut s = [0.0; SQUARE];
                 square(cubic, &mut s);
                 assert!((dot(&s, &square_basis(t)) - value(cubic, t).powi(2)).abs() < 1e-14);
+                for order in 1..6 {
+                    let slope = |t: f64| dot(cubic, &basis_derivatives(t, order - 1));
+                    let want = (slope(t + h) - slope(t - h)) / (2.0 * h);
+                    assert!((dot(cubic, &basis_derivatives(t, order)) - want).abs() < 1e-6, "{order}");
+                }
                 let mut polynomials = [0.0; CUBIC];
                 crate::density::chebyshev::values(2.0 * t - 1.0, &mut polynomials);
                 assert!((dot(&chebyshev(cubic), &polynomials) - value(cubic, t)).abs() < 1e-15);

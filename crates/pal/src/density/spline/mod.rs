@@ -334,7 +334,7 @@ impl Family for SplineMixture {
         Recipe::Spline(SplineRecipe {
             mixtures: self.settings.mixtures,
             axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
-            form: nodes::form(&self.form),
+            form: nodes::form(&self.form, &self.stretch),
             log_volume: self.domain.grid().log_volume(),
         })
     }
@@ -343,13 +343,23 @@ impl Family for SplineMixture {
         self.params_per_component() - 1
     }
 
-    fn features(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]) {
+        let scale = self.domain.grid().slope(bin, orders);
         let mut rest = out;
-        for ((stretch, bin), t) in self.stretch.iter().zip(bin).zip(t) {
+        let total: u16 = orders.iter().sum();
+        for (((stretch, bin), t), order) in self.stretch.iter().zip(bin).zip(t).zip(orders) {
             let (axis, after) = rest.split_at_mut(2 * (stretch.len() + 1));
-            nodes::features(*bin as usize, *t, stretch, axis);
+            axis.fill(0.0);
+            // Features along an axis do not depend on other coordinates.
+            if *order == total {
+                nodes::features(*bin as usize, *t, *order, scale, stretch, axis);
+            }
             rest = after;
         }
+    }
+
+    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
+        Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.mixtures)?, &self.stretch))
     }
 
     fn settings(&self) -> Settings {

@@ -12,6 +12,7 @@ mod grid;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::atomic::{self, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -52,8 +53,10 @@ pub struct Membership {
     normals: Vec<f64>,
     bounds: Bounds,
     reals: Vec<Var>,
-    /// Built when the first large batch comes.
+    /// Built when enough points were asked for.
     grid: Arc<OnceLock<Option<Grid>>>,
+    /// How many came in batches so far.
+    asked: Arc<AtomicUsize>,
 }
 
 /// Program counter values that end the program.
@@ -63,8 +66,8 @@ const ACCEPT: u32 = u32::MAX - 1;
 /// Programs beyond this size are refused; a formula without sharing needs one test per literal.
 const MAX_TESTS: usize = 4_000_000;
 
-/// From this many points on a batch pays for building the grid.
-const LARGE_BATCH: usize = 20_000;
+/// So many points pay for building the grid, in one batch or in several.
+const MANY: usize = 20_000;
 
 /// Points handled by one parallel task.
 const BLOCK: usize = 4096;
@@ -107,6 +110,7 @@ impl Membership {
             bounds: formula.bounds(),
             reals: reals.to_vec(),
             grid: Arc::default(),
+            asked: Arc::default(),
         };
         let mut atom_ids: HashMap<Atom, u32> = HashMap::new();
         for atom in formula.atoms() {
@@ -170,12 +174,12 @@ impl Membership {
         if self.booleans > 0 {
             return result;
         }
-        let grid = match result.len() {
-            LARGE_BATCH.. => self.grid.get_or_init(|| Grid::new(self)).as_ref(),
+        let asked = self.asked.fetch_add(result.len(), atomic::Ordering::Relaxed).saturating_add(result.len());
+        let grid = match asked {
+            MANY.. => self.grid.get_or_init(|| Grid::new(self)).as_ref(),
             _ => None,
         };
-        let blocks = result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * self.dimension));
-        blocks.for_each(|(out, rows)| {
+        let decide = |(out, rows): (&mut [bool], &[f64])| {
             checkpoint();
             for (slot, point) in out.iter_mut().zip(rows.chunks_exact(self.dimension)) {
                 *slot = match grid {
@@ -183,7 +187,13 @@ impl Membership {
                     None => self.contains(point),
                 };
             }
-        });
+        };
+        // Calling other threads for few points would take longer than the work.
+        if result.len() <= BLOCK {
+            decide((&mut result, points));
+        } else {
+            result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * self.dimension)).for_each(decide);
+        }
         result
     }
 
