@@ -1,4 +1,4 @@
-"""Pathwise gradients of samples: against differences, against the score function, and refused where there are none."""
+"""Pathwise gradients of samples: against the core, against the score function, and refused where there are none."""
 
 import pytest
 
@@ -6,30 +6,79 @@ torch = pytest.importorskip("torch")
 
 import pal
 from pal.torch import SplineLayer, SumOfSquaresLayer
+from pal.torch._convex import convex
+from pal.torch._pathwise import Transform
 
-x, y = pal.reals("x", "y")
+x, y, z, w = pal.reals("x", "y", "z", "w")
 CONVEX = {
     "interval": x.between(-1, 2),
     "triangle": (x >= 0) & (y >= 0) & (x + y <= 1),
     "pentagon": x.between(0, 3) & y.between(0, 2) & (x + y <= 4) & (2 * y <= x + 3),
     # Two cells by its formula, one square in fact.
     "halves": x.between(0, 1) & y.between(0, 1) & ((x <= y) | (x >= y)),
+    # Far from the origin, and long and thin.
+    "far": x.between(1000000, 1000002) & (10 * (y - x) <= 1) & (10 * (y - x) >= -1),
+    "cut box": x.between(0, 2) & y.between(0, 1) & z.between(-1, 1) & (x + y + z <= 2) & (x - y + 2 * z >= -2),
+    "octahedron": pal.all_of(sx * x + sy * y + sz * z <= 1 for sx in (-1, 1) for sy in (-1, 1) for sz in (-1, 1)),
 }
+FOUR = (x >= 0) & (y >= 0) & (z >= 0) & (w >= 0) & (x + y + z + w <= 1)
 
 
-def layer_and_params(name, seed=0):
-    layer = SplineLayer(CONVEX[name], knots=4, mixtures=3)
+def spline(region, knots=4, seed=0):
+    layer = SplineLayer(region, knots=knots, mixtures=3)
     params = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     # Splines without zeros: the variance of both estimates stays small.
     params = 0.3 * params.reshape(3, -1)
     n = len(layer.family.variables)
-    params[:, 1:] += torch.tensor([1.0] * 4 + [0.0] * 4, dtype=torch.float64).repeat(n)
+    params[:, 1:] += torch.tensor([1.0] * knots + [0.0] * knots, dtype=torch.float64).repeat(n)
     return layer, params.reshape(-1)
 
 
-@pytest.mark.parametrize("name", CONVEX)
-def test_samples_are_those_of_sample_and_stay_inside(name):
-    layer, params = layer_and_params(name)
+def squares(region, degree=3, basis="orthonormal", seed=0):
+    layer = SumOfSquaresLayer(region, degree=degree, components=2, basis=basis)
+    params = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    params = 0.1 * params.reshape(2, -1)
+    params[:, 1] += 1
+    return layer, params.reshape(-1)
+
+
+CASES = {
+    **{f"spline {name}": (spline, region) for name, region in CONVEX.items()},
+    **{f"squares {name}": (squares, region) for name, region in CONVEX.items()},
+    "monomials": (lambda region, seed: squares(region, 2, "monomial", seed), CONVEX["pentagon"]),
+    "spline in four": (lambda region, seed: spline(region, 2, seed), FOUR),
+    "squares in four": (lambda region, seed: squares(region, 2, seed=seed), FOUR),
+}
+
+
+@pytest.fixture(params=CASES, name="case")
+def each_case(request):
+    make, region = CASES[request.param]
+    return lambda seed=0: make(region, seed=seed)
+
+
+def distribution_functions(density, variables, point):
+    """Those of the first variable, of the second given the first, and so on, by the core."""
+    values, given = [], {}
+    for name, at in zip(variables, point):
+        rest = density.given(**given) if given else density
+        values.append(float(rest.cdf({name: at}) if len(rest.variables) == 1 else rest.marginal(name).cdf(at)))
+        given[name] = at
+    return values
+
+
+def test_transforms_are_the_distribution_functions_of_the_core(case):
+    layer, params = case(2)
+    points = torch.from_numpy(pal.Region(layer.constraint).sample(12, seed=1))
+    values = torch.stack(Transform(layer, layer(params)._paths, params[None])(points[None]), -1)[0]
+    density = layer.family.density(params.numpy())
+    for got, point in zip(values.tolist(), points.tolist()):
+        want = distribution_functions(density, layer.family.variables, point)
+        assert got == pytest.approx(want, abs=2e-9)
+
+
+def test_samples_are_those_of_sample_and_stay_inside(case):
+    layer, params = case()
     p = layer(params.requires_grad_())
     assert p.has_rsample
     torch.manual_seed(1)
@@ -37,69 +86,86 @@ def test_samples_are_those_of_sample_and_stay_inside(name):
     torch.manual_seed(1)
     moving = p.rsample((50,))
     assert torch.equal(moving.detach(), fixed) and moving.requires_grad
-    single = layer(params.detach().float().requires_grad_()).rsample((20,))
-    assert single.dtype == torch.float32 and layer(params).support.check(single).all()
+    assert p.rsample((0,)).shape == (0, len(layer.family.variables))
 
 
-@pytest.mark.parametrize("name", CONVEX)
-def test_transforms_are_the_distribution_functions_of_the_core(name):
-    from pal.torch._pathwise import _Transform
-
-    layer, params = layer_and_params(name, seed=2)
-    points = torch.from_numpy(pal.Region(layer.constraint).sample(20, seed=1))
-    values = _Transform(layer, params[None])(points[None])
-    density = layer.family.density(params.numpy())
-    marginal = density.marginal("x")
-    assert torch.allclose(values[0][0], torch.from_numpy(marginal.cdf(points[:, 0].numpy())), atol=1e-12)
-    for k, point in enumerate(points.tolist()):
-        if len(point) == 2:
-            want = density.given(x=point[0]).cdf(y=point[1])
-            assert abs(values[1][0, k].item() - want) < 1e-11
+def test_single_precision_stays_inside():
+    for make in (spline, squares):
+        layer, params = make(CONVEX["pentagon"])
+        single = layer(params.float().requires_grad_()).rsample((20,))
+        assert single.dtype == torch.float32 and single.requires_grad and layer(params).support.check(single).all()
 
 
-@pytest.mark.parametrize("name", CONVEX)
-def test_the_gradient_is_that_of_an_expectation(name):
-    layer, params = layer_and_params(name, seed=3)
+def samples(layer):
+    return {1: 100, 2: 100, 3: 80, 4: 30}[len(layer.family.variables)]
+
+
+def agree(pathwise, score):
+    """Two estimates from several blocks agree within their errors, and stand out of them."""
+    pathwise, score = torch.stack(pathwise), torch.stack(score)
+    error = ((pathwise.var(0) + score.var(0)) / len(pathwise)).sqrt()
+    assert ((pathwise.mean(0) - score.mean(0)).abs() < 5 * error + 1e-9).all()
+    assert pathwise.mean(0).norm() > 3 * error.norm()
+
+
+def test_the_gradient_is_that_of_an_expectation(case):
+    layer, params = case(3)
     params.requires_grad_()
     p = layer(params)
-    n = len(layer.family.variables)
+    centre = p.mean.detach()
+    width = p.variance.detach().sqrt()
 
     def f(at):
-        return (at[..., 0] ** 2 + (at[..., 0] * at[..., -1] if n == 2 else 0)) + torch.sin(3 * at).sum(-1)
+        at = (at - centre) / width
+        return at[..., 0] ** 2 + (at[..., 0] * at[..., -1] if len(centre) > 1 else 0) + torch.sin(2 * at).sum(-1)
 
     torch.manual_seed(5)
-    count, blocks = 300, 12
     pathwise, score = [], []
-    for _ in range(blocks):
-        moving = p.rsample((count,))
-        (gradient,) = torch.autograd.grad(f(moving).mean(), params, retain_graph=True)
-        pathwise.append(gradient)
-        fixed = moving.detach()
+    for _ in range(12):
+        moving = p.rsample((samples(layer),))
+        pathwise.append(torch.autograd.grad(f(moving).mean(), params)[0])
+        # The score function needs more samples for the same error.
+        fixed = p.sample((3000,))
         values = f(fixed)
-        (gradient,) = torch.autograd.grad(((values - values.mean()) * p.log_prob(fixed)).mean(), params)
-        score.append(gradient)
-    pathwise, score = torch.stack(pathwise), torch.stack(score)
-    error = ((pathwise.var(0) + score.var(0)) / blocks).sqrt()
-    difference = (pathwise.mean(0) - score.mean(0)).abs()
-    assert (difference < 5 * error + 1e-9).all()
-    # It is no accident of large errors: the gradient itself stands out of them.
-    assert pathwise.mean(0).norm() > 5 * error.norm()
+        score.append(torch.autograd.grad(((values - values.mean()) * p.log_prob(fixed)).mean(), params)[0])
+    agree(pathwise, score)
 
 
-def test_exact_gradient_of_the_mean():
+def test_exact_gradient_of_the_mean(case):
     # The mean of samples moves as the mean of the density does, which is known without samples.
-    layer, params = layer_and_params("pentagon", seed=4)
+    layer, params = case(4)
     params.requires_grad_()
     p = layer(params)
     (want,) = torch.autograd.grad(p.mean.sum(), params)
     torch.manual_seed(2)
-    parts = torch.stack([torch.autograd.grad(p.rsample((300,)).mean(0).sum(), params)[0] for _ in range(12)])
+    parts = torch.stack([torch.autograd.grad(p.rsample((samples(layer),)).mean(0).sum(), params)[0] for _ in range(12)])
     error = parts.std(0) / 12**0.5
-    assert ((parts.mean(0) - want).abs() < 5 * error + 1e-9).all() and want.norm() > 10 * error.norm()
+    assert ((parts.mean(0) - want).abs() < 5 * error + 1e-9).all() and want.norm() > 3 * error.norm()
 
 
-def test_batches_and_gradients_through_log_prob():
-    layer, params = layer_and_params("triangle")
+def test_a_condition_that_leaves_a_convex_part():
+    room = x.between(0, 4) & y.between(0, 3) & ~((x > 1) & (x < 2) & (y > 1) & (y < 2))
+    for make in (spline, squares):
+        layer, params = make(room, seed=1)
+        params.requires_grad_()
+        p = layer(params)
+        assert not p.has_rsample
+        part = p.condition((x >= 2) & (x + y <= 5))
+        assert part.has_rsample
+        torch.manual_seed(3)
+        moving = part.rsample((300,))
+        assert part.support.check(moving).all()
+        (want,) = torch.autograd.grad(part.mean.sum(), params)
+        parts = torch.stack([torch.autograd.grad(part.rsample((200,)).mean(0).sum(), params)[0] for _ in range(12)])
+        error = parts.std(0) / 12**0.5
+        assert ((parts.mean(0) - want).abs() < 5 * error + 1e-9).all() and want.norm() > 10 * error.norm()
+        with pytest.raises(NotImplementedError, match="not convex"):
+            p.condition(x >= "1/2").rsample()
+
+
+@pytest.mark.parametrize("make", [spline, squares])
+def test_batches_and_gradients_through_log_prob(make):
+    layer, params = make(CONVEX["triangle"])
     batch = torch.stack([params, 2 * params, params.flip(0)]).requires_grad_()
     p = layer(batch)
     moving = p.rsample((4,))
@@ -109,18 +175,57 @@ def test_batches_and_gradients_through_log_prob():
     assert gradient.isfinite().all() and (gradient != 0).any()
 
 
+@pytest.mark.parametrize("make", [spline, squares])
+def test_the_gradient_of_the_entropy(make):
+    """By samples that move, against differences of the entropy that the core computes."""
+    layer, params = make(CONVEX["pentagon"], seed=6)
+    params.requires_grad_()
+    p = layer(params)
+    torch.manual_seed(4)
+    parts = []
+    for _ in range(12):
+        moving = p.rsample((400,))
+        parts.append(torch.autograd.grad(-p.log_prob(moving).mean(), params)[0])
+    parts = torch.stack(parts)
+    error = parts.std(0) / 12**0.5
+    h = 1e-3
+    for k in range(0, layer.num_params, 3):
+        step = torch.zeros_like(params)
+        step[k] = h
+        with torch.no_grad():
+            want = (layer(params + step).entropies(1e-9)[0].value - layer(params - step).entropies(1e-9)[0].value) / (2 * h)
+        assert abs(parts.mean(0)[k].item() - want) < 5 * error[k].item() + 1e-6
+
+
 @pytest.mark.parametrize(
-    ("layer", "reason"),
+    ("region", "reason"),
     [
-        (lambda: SplineLayer(x.between(0, 1) & ~((x > "1/3") & (x < "1/2")), knots=3, mixtures=1), "not convex"),
-        (lambda: SplineLayer(x.between(0, 2) & y.between(0, 2) & ~((x > 1) & (y > 1)), knots=3, mixtures=1), "not convex"),
-        (lambda: SumOfSquaresLayer(x.between(0, 1), degree=1), "spline layers only"),
-        (lambda: SplineLayer(pal.all_of(v.between(0, 1) for v in pal.reals("x", "y", "z")), knots=2, mixtures=1), "one or two"),
+        (x.between(0, 1) & ~((x > "1/3") & (x < "1/2")), "not convex"),
+        (x.between(0, 2) & y.between(0, 2) & ~((x > 1) & (y > 1)), "not convex"),
+        (x.between(0, 2) & y.between(0, 2) & z.between(0, 1) & ~((x > 1) & (y > 1) & (2 * z > 1)), "not convex"),
     ],
 )
-def test_where_no_pathwise_gradient_exists_it_is_refused(layer, reason):
-    layer = layer()
-    p = layer(torch.randn(layer.num_params, generator=torch.Generator().manual_seed(0)))
-    assert not p.has_rsample
-    with pytest.raises(NotImplementedError, match=reason):
-        p.rsample()
+def test_where_no_pathwise_gradient_exists_it_is_refused(region, reason):
+    for layer in (SplineLayer(region, knots=3, mixtures=1), SumOfSquaresLayer(region, degree=1)):
+        p = layer(torch.randn(layer.num_params, generator=torch.Generator().manual_seed(0)))
+        assert not p.has_rsample
+        with pytest.raises(NotImplementedError, match=reason):
+            p.rsample()
+
+
+def test_too_many_slices_are_refused():
+    layer = SplineLayer(FOUR, knots=8, mixtures=1)
+    with pytest.raises(NotImplementedError, match="evaluations; fewer knots need less"):
+        layer(torch.ones(layer.num_params)).rsample()
+
+
+def test_convex_sets_and_their_projections():
+    for name, region in CONVEX.items():
+        polytope = convex(pal.Constraint(region))
+        assert polytope is not None, name
+        assert all(len(level) == len(set(map(tuple, level.tolist()))) for level in polytope.facets)
+    # The octahedron above is a square, and that an interval.
+    assert [len(level) for level in convex(pal.Constraint(CONVEX["octahedron"])).facets] == [2, 4, 8]
+    # A point without volume does not count.
+    assert convex(pal.Constraint(x.between(0, 1) | (x == 3))) is not None
+    assert convex(pal.Constraint(x.between(0, 1) | x.between(2, 3))) is None

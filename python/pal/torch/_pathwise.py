@@ -5,101 +5,79 @@ parameters change, y moves so that they keep these values:
 
     sum_(j <= k) dF_k/dy_j dy_j  =  - dF_k/dparams dparams
 
-The functions F_k are integrals of piecewise polynomials, computed here by Gauss rules that are exact for them, as differentiable functions of both
-points and parameters. On a set that is not convex, a sample would have to jump across a gap as the mass on the other side grows, and the gradient of an
-expectation is not the expectation of a gradient any more.
+The functions F_k are integrals of piecewise polynomials over slices of the set, computed here by Gauss rules that are exact for them, as
+differentiable functions of both points and parameters. On a set that is not convex, a sample would have to jump across a gap as the mass on the other
+side grows, and the gradient of an expectation is not the expectation of a gradient any more.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ..region import Region
+from ..formula import Constraint
+from . import _points
+from ._convex import Polytope, convex
 
 if TYPE_CHECKING:
     from .layer import Layer
     from .spline import SplineLayer
+    from .squares import SumOfSquaresLayer
 
-# Exact up to degree 7, for squares of cubics; and up to degree 13, for products of these with their integrals between lines.
-_SHORT = np.polynomial.legendre.leggauss(4)
-_LONG = np.polynomial.legendre.leggauss(7)
-
-Corner = tuple[Fraction, ...]
+# More evaluations than this, for the integrals that all samples of a density share, would fill the memory with their gradients.
+_MOST = 1_000_000
 
 
-def obstacle(layer: Layer) -> str | None:
-    """Why a layer has no pathwise gradients; `None` if it has."""
-    return _geometry(layer)[0]
+class Paths:
+    """What pathwise gradients need to know of a constraint, and of the polynomials on it; or why there are none."""
+
+    def __init__(self, layer: Layer, constraint: Constraint) -> None:
+        self.obstacle: str | None = None
+        polytope = convex(constraint)
+        if polytope is None:
+            self.obstacle = "the region is not convex, so that samples would have to jump"
+            return
+        self.polytope: Polytope = polytope
+        n = polytope.dimension
+        knots, degree, growth = _polynomials(layer)
+        # A line integral from one facet to another makes a polynomial in all earlier coordinates.
+        self.rules = [_gauss(degree + growth * (n - 1 - k)) for k in range(n)]
+        self.breaks = polytope.breaks([(at - low) / extent for at, low, extent in zip(knots, polytope.low, polytope.extent)])
+        nodes = [(len(alpha) + 1) * len(x) for (alpha, _), (x, _) in zip(self.breaks, self.rules)]
+        if np.prod(nodes, dtype=float) > _MOST:
+            self.obstacle = f"the integrals over slices of the region would need {np.prod(nodes, dtype=float):.0e} evaluations; fewer knots need less"
 
 
-def _geometry(layer: Layer) -> tuple[str | None, list[Corner]]:
-    """The reason against, or the corners of the region: two ends, or a polygon in order."""
-    cached = layer.__dict__.get("_convex")
-    if cached is None:
-        cached = layer.__dict__["_convex"] = _examine(layer)
-    return cached
-
-
-def _examine(layer: Layer) -> tuple[str | None, list[Corner]]:
+def _polynomials(layer: Layer) -> tuple[list[np.ndarray], int, int]:
+    """Where the density is not one polynomial, per coordinate; the degree along one; and by how much an integral along one raises that along others."""
     from .spline import SplineLayer
 
-    if not isinstance(layer, SplineLayer):
-        return "they exist for spline layers only", []
-    region = Region(layer.constraint)
-    if region.dimension > 2:
-        return f"they exist for one or two variables, and there are {region.dimension}", []
-    corners = sorted({vertex for cell in region.cells for vertex in cell.exact_vertices})
-    if region.dimension == 1:
-        ends = [corners[0], corners[-1]]
-        size = ends[1][0] - ends[0][0]
-    else:
-        ends = _hull(corners)
-        size = abs(sum(_cross((Fraction(0),) * 2, p, q) for p, q in zip(ends, ends[1:] + ends[:1]))) / 2
-    if size != region.exact_volume:
-        return "the region is not convex, so that samples would have to jump", []
-    return None, ends
+    if isinstance(layer, SplineLayer):
+        return [edges[1:-1] for edges in layer.family.edges], 6, 7
+    return [np.empty(0)] * len(layer.family.variables), 2 * layer.family.settings["degree"], 1
 
 
-def _cross(o: Corner, p: Corner, q: Corner) -> Fraction:
-    return (p[0] - o[0]) * (q[1] - o[1]) - (p[1] - o[1]) * (q[0] - o[0])
+def _gauss(degree: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rule on [0, 1] that is exact up to a degree."""
+    x, w = np.polynomial.legendre.leggauss(degree // 2 + 1)
+    return (x + 1) / 2, w / 2
 
 
-def _hull(corners: list[Corner]) -> list[Corner]:
-    """The convex hull of sorted points, counterclockwise."""
-
-    def half(points: list[Corner]) -> list[Corner]:
-        chain: list[Corner] = []
-        for point in points:
-            while len(chain) > 1 and _cross(chain[-2], chain[-1], point) <= 0:
-                chain.pop()
-            chain.append(point)
-        return chain
-
-    return half(corners)[:-1] + half(corners[::-1])[:-1]
-
-
-def attach(layer: Layer, rows: Tensor, fixed: Tensor, batch: torch.Size) -> Tensor:
+def attach(layer: Layer, paths: Paths, rows: Tensor, fixed: Tensor, batch: torch.Size) -> Tensor:
     """The samples with the gradients of the transform that made them."""
     n = fixed.shape[-1]
     with torch.enable_grad():
         # Rows by samples by coordinates.
         points = fixed.detach().to(rows.device, torch.float64).reshape(-1, batch.numel(), n).transpose(0, 1).contiguous()
         points.requires_grad_(True)
-        transform = _Transform(layer, rows.double())  # type: ignore[arg-type]
-        values = transform(points)
-        slopes = []
-        for k in range(n):
-            (slope,) = torch.autograd.grad(values[k].sum(), points, retain_graph=True)
-            slopes.append(slope.detach())
-        again = transform(points.detach())
+        values = Transform(layer, paths, rows.double())(points)
+        slopes = [torch.autograd.grad(value.sum(), points, retain_graph=True)[0] for value in values]
         moved: list[Tensor] = []
-        for k in range(n):
-            gap = again[k] - again[k].detach()
+        for k, value in enumerate(values):
+            gap = value - value.detach()
             for j in range(k):
                 gap = gap + slopes[k][..., j] * moved[j]
             moved.append(-gap / slopes[k][..., k].clamp_min(1e-280))
@@ -107,98 +85,126 @@ def attach(layer: Layer, rows: Tensor, fixed: Tensor, batch: torch.Size) -> Tens
     return fixed + shift.to(fixed)
 
 
-class _Transform:
-    """The conditional distribution functions of all coordinates."""
+class Transform:
+    """The conditional distribution functions of all coordinates.
 
-    def __init__(self, layer: SplineLayer, rows: Tensor) -> None:
-        self.layer = layer
-        self.splines = layer._splines(rows)
-        self.weights = layer.log_weights(rows).exp()
-        self.corners = [[float(x) for x in corner] for corner in _geometry(layer)[1]]
-        self.edges = [getattr(layer, f"edges{j}") for j in range(len(self.splines))]
-        self.steps = [self._bins(j) for j in range(len(self.splines))]
+    Positions are in the coordinates of the polytope, from 0 to 1: rows, or one for all, by positions, with earlier coordinates along a last axis.
+    """
+
+    def __init__(self, layer: Layer, paths: Paths, rows: Tensor) -> None:
+        from .spline import SplineLayer
+
+        self.paths, self.n = paths, paths.polytope.dimension
+        self.low, self.extent = (rows.new_tensor(x) for x in (paths.polytope.low, paths.polytope.extent))
+        self.facets = [rows.new_tensor(level) for level in paths.polytope.facets]
+        self.rules = [(rows.new_tensor(x), rows.new_tensor(w)) for x, w in paths.rules]
+        self.breaks = [(rows.new_tensor(alpha), rows.new_tensor(beta)) for alpha, beta in paths.breaks]
+        self.lines = _SplineLines(layer, rows) if isinstance(layer, SplineLayer) else _SquareLines(layer, rows, self.rules[-1])  # type: ignore[arg-type]
 
     def __call__(self, points: Tensor) -> list[Tensor]:
-        if points.shape[-1] == 1:
-            low, high = (self._integral(0, points.new_tensor([[end[0]]])) for end in self.corners)
-            part = self._integral(0, points[..., 0]) - low
-            return [self._mix(part) / self._mix(high - low)]
-        u, v = points[..., 0], points[..., 1]
-        return [self._first(u), self._second(u, v)]
+        at = (points - self.low) / self.extent
+        values = []
+        for k in range(self.n):
+            before, here = at[..., :k], at[..., k]
+            low, high = self._ends(before)
+            if k == 0 and self.n > 1:
+                values.append(self._first(here))
+            else:
+                below = self._between(before, low, torch.minimum(here, high))
+                values.append(below / self._between(before, low, high).clamp_min(1e-280))
+        return values
 
-    def _mix(self, parts: Tensor) -> Tensor:
-        return (parts * self.weights.unsqueeze(-2)).sum(-1)
+    def _ends(self, before: Tensor) -> tuple[Tensor, Tensor]:
+        """The smallest and the largest next coordinate."""
+        k = before.shape[-1]
+        facets = self.facets[k]
+        a, slope, b = facets[:, :k], facets[:, k], facets[:, k + 1]
+        line = lambda some: (b[some] - before @ a[some].T) / slope[some]
+        low, high = line(slope < 0).amax(-1), line(slope > 0).amin(-1)
+        return low, torch.maximum(low, high)
+
+    def _between(self, before: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The integral of the density over the part of a slice where the next coordinate is in an interval."""
+        k = before.shape[-1]
+        if k == self.n - 1:
+            return self.lines(self.low[:k] + self.extent[:k] * before, *(self.low[k] + self.extent[k] * end for end in (low, high)))
+        alpha, beta = self.breaks[k]
+        inner = torch.minimum(torch.maximum(alpha + before @ beta.T, low.unsqueeze(-1)), high.unsqueeze(-1))
+        ends = torch.cat([low.unsqueeze(-1), inner.sort(-1).values, high.unsqueeze(-1)], -1)
+        return self._pieces(before, ends[..., :-1], ends[..., 1:]).sum(-1)
+
+    def _pieces(self, before: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """The same for several intervals of each slice, along a last axis, on which the integral over a line is one polynomial."""
+        x, w = self.rules[before.shape[-1]]
+        length = high - low
+        nodes = (low.unsqueeze(-1) + length.unsqueeze(-1) * x).flatten(-2)
+        here = torch.cat([before.unsqueeze(-2).expand(*nodes.shape, -1), nodes.unsqueeze(-1)], -1)
+        here = here.flatten(1, 2)
+        values = self._between(here, *self._ends(here))
+        return (values.unflatten(-1, (*low.shape[1:], len(x))) * w).sum(-1) * length
+
+    def _first(self, here: Tensor) -> Tensor:
+        """The distribution function of the first coordinate: what lies below a break is computed once for all positions."""
+        alpha, _ = self.breaks[0]
+        ends = torch.cat([alpha.new_zeros(1), alpha, alpha.new_ones(1)]).clamp(0, 1)
+        whole = self._pieces(ends.new_empty(1, 1, 0), ends[None, None, :-1], ends[None, None, 1:]).squeeze(1)
+        steps = torch.nn.functional.pad(whole.cumsum(-1), (1, 0))
+        bin = torch.searchsorted(ends[1:-1].contiguous(), here.detach().contiguous(), right=True)
+        start = ends[bin]
+        part = self._pieces(here.new_empty(*here.shape, 0), start.unsqueeze(-1), here.unsqueeze(-1)).squeeze(-1)
+        return (steps.gather(-1, bin) + part) / steps[:, -1:]
+
+
+class _SplineLines:
+    """Integrals of a mixture of splines along lines of the last coordinate, by its antiderivative."""
+
+    def __init__(self, layer: SplineLayer, rows: Tensor) -> None:
+        self.layer, self.splines = layer, layer._splines(rows)
+        self.weights = layer.log_weights(rows).exp().unsqueeze(-2)
+        self.edges = getattr(layer, f"edges{len(self.splines) - 1}")
+        self.rule = [rows.new_tensor(part) for part in _gauss(6)]
+        width = self.edges.diff()
+        nodes = self.edges[:-1, None] + width[:, None] * self.rule[0]
+        bins = (self._squares(-1, nodes.reshape(1, -1)).unflatten(-2, nodes.shape) * self.rule[1][:, None]).sum(-2) * width[:, None]
+        # From the first knot to every knot.
+        self.steps = torch.nn.functional.pad(bins.cumsum(-2), (0, 0, 1, 0))
+
+    def __call__(self, before: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        product = self._upto(high) - self._upto(low)
+        for j in range(len(self.splines) - 1):
+            product = product * self._squares(j, before[..., j])
+        return (product * self.weights).sum(-1)
 
     def _squares(self, axis: int, at: Tensor) -> Tensor:
         """Squared splines at positions (rows by positions): rows by positions by components."""
+        axis %= len(self.splines)
         return self.layer.spline_values(axis, self.splines[axis], at).square()
 
-    def _bins(self, axis: int) -> Tensor:
-        """Integrals of the squares from the first knot to every knot."""
-        edges = self.edges[axis]
-        x, w = (edges.new_tensor(part) for part in _SHORT)
-        width = edges.diff()
-        nodes = edges[:-1, None] + width[:, None] * (x + 1) / 2
-        values = self._squares(axis, nodes.reshape(1, -1)).unflatten(-2, (-1, len(x)))
-        bins = (values * (w / 2)[:, None]).sum(-2) * width[:, None]
-        return torch.nn.functional.pad(bins.cumsum(-2), (0, 0, 1, 0))
-
-    def _integral(self, axis: int, at: Tensor) -> Tensor:
-        """Integrals of the squares from the first knot to positions."""
-        edges, steps = self.edges[axis], self.steps[axis]
-        x, w = (edges.new_tensor(part) for part in _SHORT)
-        bin = torch.searchsorted(edges[1:-1].contiguous(), at.detach().contiguous(), right=True)
-        start = edges[bin]
+    def _upto(self, at: Tensor) -> Tensor:
+        x, w = self.rule
+        bin = torch.searchsorted(self.edges[1:-1].contiguous(), at.detach().contiguous(), right=True)
+        start = self.edges[bin]
         length = at - start
-        nodes = start.unsqueeze(-1) + length.unsqueeze(-1) * (x + 1) / 2
-        values = self._squares(axis, nodes.flatten(-2)).unflatten(-2, (-1, len(x)))
-        part = (values * (w / 2)[:, None]).sum(-2) * length.unsqueeze(-1)
-        index = bin.expand(steps.shape[0], -1).unsqueeze(-1).expand(-1, -1, steps.shape[-1])
-        return steps.gather(-2, index) + part
+        nodes = start.unsqueeze(-1) + length.unsqueeze(-1) * x
+        part = (self._squares(-1, nodes.flatten(-2)).unflatten(-2, (-1, len(x))) * w[:, None]).sum(-2) * length.unsqueeze(-1)
+        index = bin.expand(self.steps.shape[0], -1).unsqueeze(-1).expand(-1, -1, self.steps.shape[-1])
+        return self.steps.gather(-2, index) + part
 
-    def _ends(self, u: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the line at u enters and leaves the polygon."""
-        low, high = torch.full_like(u, -torch.inf), torch.full_like(u, torch.inf)
-        for (u0, v0), (u1, v1) in zip(self.corners, self.corners[1:] + self.corners[:1]):
-            if u0 != u1:
-                line = v0 + (u - u0) * ((v1 - v0) / (u1 - u0))
-                # Counterclockwise, the interior is to the left: above edges that go right, below those that go left.
-                if u1 > u0:
-                    low = torch.maximum(low, line)
-                else:
-                    high = torch.minimum(high, line)
-        return low, torch.maximum(low, high)
 
-    def _slice(self, u: Tensor) -> Tensor:
-        """The integral of the density over the line at u."""
-        low, high = self._ends(u)
-        return self._mix(self._squares(0, u) * (self._integral(1, high) - self._integral(1, low)))
+class _SquareLines:
+    """Integrals of a sum of squares along lines of the last coordinate, by a Gauss rule."""
 
-    def _breaks(self) -> np.ndarray:
-        """Where the integral over a line changes from one polynomial to another."""
-        u_ends = [corner[0] for corner in self.corners]
-        breaks = [u for u in self.edges[0].tolist() if min(u_ends) < u < max(u_ends)] + u_ends
-        for (u0, v0), (u1, v1) in zip(self.corners, self.corners[1:] + self.corners[:1]):
-            for v in self.edges[1].tolist():
-                if u0 != u1 and min(v0, v1) < v < max(v0, v1):
-                    breaks.append(u0 + (v - v0) * (u1 - u0) / (v1 - v0))
-        return np.unique(np.clip(breaks, min(u_ends), max(u_ends)))
+    def __init__(self, layer: SumOfSquaresLayer, rows: Tensor, rule: tuple[Tensor, Tensor]) -> None:
+        self.layer, self.rule = layer, rule
+        self.coefficients = layer._coefficients(rows).transpose(-1, -2)
+        self.weights = layer.log_weights(rows).exp().unsqueeze(-2)
 
-    def _first(self, u: Tensor) -> Tensor:
-        breaks = u.new_tensor(self._breaks())
-        x, w = (u.new_tensor(part) for part in _LONG)
-        width = breaks.diff()
-        nodes = breaks[:-1, None] + width[:, None] * (x + 1) / 2
-        pieces = (self._slice(nodes.reshape(1, -1)).unflatten(-1, (-1, len(x))) * (w / 2)).sum(-1) * width
-        steps = torch.nn.functional.pad(pieces.cumsum(-1), (1, 0))
-        at = torch.searchsorted(breaks[1:-1].contiguous(), u.detach().contiguous(), right=True)
-        length = u - breaks[at]
-        inner = breaks[at].unsqueeze(-1) + length.unsqueeze(-1) * (x + 1) / 2
-        part = (self._slice(inner.flatten(-2)).unflatten(-1, (-1, len(x))) * (w / 2)).sum(-1) * length
-        return (steps.gather(-1, at) + part) / steps[:, -1:]
-
-    def _second(self, u: Tensor, v: Tensor) -> Tensor:
-        low, high = self._ends(u)
-        first = self._squares(0, u)
-        below = self._mix(first * (self._integral(1, v) - self._integral(1, low)))
-        return below / self._mix(first * (self._integral(1, high) - self._integral(1, low))).clamp_min(1e-280)
+    def __call__(self, before: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        x, w = self.rule
+        nodes = low.unsqueeze(-1) + (high - low).unsqueeze(-1) * x
+        points = torch.cat([before.unsqueeze(-2).expand(*nodes.shape, -1), nodes.unsqueeze(-1)], -1)
+        size = self.coefficients.shape[-2]
+        features, _ = _points.features(points.reshape(-1, points.shape[-1]), self.layer._number, size)
+        values = (features.reshape(nodes.shape[0], -1, size) @ self.coefficients).square()
+        density = (values * self.weights).sum(-1)
+        return (density.unflatten(-1, nodes.shape[1:]) * w).sum(-1) * (high - low)

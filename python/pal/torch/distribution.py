@@ -87,7 +87,15 @@ class ConstrainedDistribution(Distribution):
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
         """Whether [`rsample`][pal.torch.ConstrainedDistribution.rsample] exists."""
-        return self._condition is None and _pathwise.obstacle(self.layer) is None
+        return self._paths.obstacle is None
+
+    @property
+    def _paths(self) -> _pathwise.Paths:
+        """The geometry of pathwise gradients, kept with what it belongs to."""
+        owner = (self.layer if self._condition is None else self).__dict__
+        if "_known_paths" not in owner:
+            owner["_known_paths"] = _pathwise.Paths(self.layer, self.constraint)
+        return owner["_known_paths"]
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> ConstrainedDistribution:
         """The same densities in a larger batch."""
@@ -226,16 +234,17 @@ class ConstrainedDistribution(Distribution):
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
         """Samples with pathwise gradients, by implicit differentiation of the inverse transform; in the precision of the parameters.
 
-        For spline layers on convex regions of one or two variables, where samples move continuously with the parameters. Where a sample would have
-        to jump across an obstacle no pathwise gradient exists, and this is an error: use `log_prob` and a score-function estimate there.
+        For convex regions, where samples move continuously with the parameters; also for a condition under which a region becomes convex. Where a
+        sample would have to jump across an obstacle no pathwise gradient exists, and this is an error: use `log_prob` and a score-function estimate
+        there. The work grows quickly with the number of variables and of knots.
         """
-        if self._condition is not None:
-            raise NotImplementedError("a conditioned distribution has no pathwise gradients; compile a layer on the smaller constraint")
-        reason = _pathwise.obstacle(self.layer)
-        if reason is not None:
-            raise NotImplementedError(f"no pathwise gradients: {reason}; use log_prob and a score-function estimate")
+        paths = self._paths
+        if paths.obstacle is not None:
+            raise NotImplementedError(f"no pathwise gradients: {paths.obstacle}; use log_prob and a score-function estimate")
         fixed = _rounding.inside(self._draw(torch.Size(sample_shape)), self.constraint, self.params)
-        return _pathwise.attach(self.layer, self._rows, fixed, self.batch_shape)
+        if fixed.numel() == 0:
+            return fixed
+        return _pathwise.attach(self.layer, paths, self._rows, fixed, self.batch_shape)
 
     @property
     def mode(self) -> Tensor:
