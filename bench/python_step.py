@@ -26,8 +26,8 @@ import pal
 from pal.torch import Bumps, SplineLayer
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-parser.add_argument("--steps", type=int, default=40, help="training steps per repetition")
-parser.add_argument("--repetitions", type=int, default=7)
+parser.add_argument("--steps", type=int, default=10, help="training steps per repetition")
+parser.add_argument("--repetitions", type=int, default=40)
 parser.add_argument("--threads", type=int, default=torch.get_num_threads())
 parser.add_argument("--cpu", action="store_true", help="time of the processor, over all threads, instead of time on the wall")
 args = parser.parse_args()

@@ -142,7 +142,7 @@ impl Family {
                 dict.set_item("mixtures", recipe.mixtures)?;
                 dict.set_item("log_volume", recipe.log_volume)?;
                 dict.set_item("params", recipe.axes.iter().map(|axis| axis.params).collect::<Vec<_>>())?;
-                dict.set_item("inner", recipe.axes.iter().map(|axis| axis.inner).collect::<Vec<_>>())?;
+                dict.set_item("nodes", recipe.axes.iter().map(|axis| axis.nodes).collect::<Vec<_>>())?;
                 let alike = recipe.axes.windows(2).all(|pair| pair[0].values == pair[1].values);
                 dict.set_item("alike", alike)?;
                 let values: Vec<_> = recipe.axes.into_iter().map(|axis| array(py, axis.values)).collect();

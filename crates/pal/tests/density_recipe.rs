@@ -22,18 +22,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn integral(recipe: &SplineRecipe, form: &[f64], theta: &[f64]) -> f64 {
     let (mut at, mut form) = (0, form.to_vec());
     for axis in &recipe.axes {
-        let (values, derivatives) = theta[at..at + axis.params].split_at(axis.params / 2);
-        let at_node =
-            |node: usize| -> f64 { (0..axis.params).map(|p| theta[at + p] * axis.values[p * axis.inner + node]).sum() };
-        let squares = values.iter().map(|v| v * v);
-        let slopes = values.iter().zip(derivatives).map(|(v, d)| v * d);
-        let inner = (0..axis.inner).map(|node| at_node(node).powi(2));
-        let numbers: Vec<f64> = squares.chain(slopes).chain(inner).collect();
-        assert_eq!(numbers.len(), axis.squares());
-        let across = form.len() / numbers.len();
+        let across = form.len() / axis.nodes;
         let mut contracted = vec![0.0; across];
-        for (number, row) in numbers.iter().zip(form.chunks(across)) {
-            contracted.iter_mut().zip(row).for_each(|(c, r)| *c += number * r);
+        for (node, row) in form.chunks(across).enumerate() {
+            let value: f64 = (0..axis.params).map(|p| theta[at + p] * axis.values[p * axis.nodes + node]).sum();
+            contracted.iter_mut().zip(row).for_each(|(c, r)| *c += value * value * r);
         }
         (at, form) = (at + axis.params, contracted);
     }

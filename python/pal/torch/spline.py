@@ -45,8 +45,8 @@ class SplineLayer(Layer):
     def _constants(self) -> dict[str, np.ndarray]:
         recipe = self._recipe
         constants = {
-            f"values{j}": values.reshape(params, inner)
-            for j, (values, params, inner) in enumerate(zip(recipe["values"], recipe["params"], recipe["inner"]))
+            f"values{j}": values.reshape(params, nodes)
+            for j, (values, params, nodes) in enumerate(zip(recipe["values"], recipe["params"], recipe["nodes"]))
         }
         for j, edges in enumerate(self.family.edges):
             lengths = np.diff(edges)
@@ -56,7 +56,7 @@ class SplineLayer(Layer):
             constants[f"bins{j}"] = np.stack([edges[:-1], lengths, lengths * (len(lengths) / (edges[-1] - edges[0]))], -1)
             constants[f"corners{j}"] = np.array([0, 1, len(edges), len(edges) + 1])
         # The first axis down and all others across.
-        constants["normaliser"] = recipe["form"].reshape(recipe["params"][0] + recipe["inner"][0], -1)
+        constants["normaliser"] = recipe["form"].reshape(recipe["nodes"][0], -1)
         return constants
 
     @property
@@ -80,7 +80,7 @@ class SplineLayer(Layer):
 
     @staticmethod
     def _scaled(part: Tensor, axes: int) -> Tensor:
-        theta = part.unflatten(-1, (axes, -1)).contiguous()
+        theta = part.unflatten(-1, (axes, -1))
         width = theta.shape[-1]
         # Divided before they are added: the sum of finite numbers need not be finite.
         size = theta.detach().abs() @ theta.new_full((width, 1), 1 / width)
@@ -97,11 +97,8 @@ class SplineLayer(Layer):
         squares: list[Tensor] = []
         for (first, count), theta in zip(self._groups, groups):
             # One row for each spline: products of two matrices, rather than of many.
-            splines = theta.flatten(0, -2)
-            values, derivatives = splines.chunk(2, -1)
-            inner = splines @ getattr(self, f"values{first}").to(splines)
-            numbers = torch.cat((values * values, values * derivatives, inner * inner), -1)
-            squares.extend(numbers.unflatten(0, (-1, count)).unbind(1))
+            nodes = theta.flatten(0, -2) @ getattr(self, f"values{first}").to(theta)
+            squares.extend((nodes * nodes).unflatten(0, (-1, count)).unbind(1))
         rest = squares[0] @ form.to(squares[0])
         for square in squares[1:]:
             if rest.shape[-1] == square.shape[-1]:

@@ -20,31 +20,19 @@ pub(super) struct SplineTensors {
 #[derive(Clone, Debug)]
 struct Axis {
     params: usize,
-    /// Numbers of a square.
-    squares: usize,
-    /// From parameters to values at inner nodes.
+    nodes: usize,
+    /// From parameters to values at nodes.
     values: Tensor<2>,
-}
-
-impl Axis {
-    /// What determines the squares of splines, one row for each.
-    fn squares(&self, splines: Tensor<2>) -> Tensor<2> {
-        let [rows, width] = splines.dims();
-        let values = splines.clone().slice([0..rows, 0..width / 2]);
-        let derivatives = splines.clone().slice([0..rows, width / 2..width]);
-        let inner = splines.matmul(self.values.clone());
-        Tensor::cat(vec![values.clone().square(), values * derivatives, inner.square()], 1)
-    }
 }
 
 impl SplineTensors {
     pub fn new(recipe: &SplineRecipe, place: Place) -> SplineTensors {
         let axis = |axis: &pal::density::SplineAxis| Axis {
             params: axis.params,
-            squares: axis.squares(),
-            values: place.matrix(axis.values.clone(), axis.params, axis.inner),
+            nodes: axis.nodes,
+            values: place.matrix(axis.values.clone(), axis.params, axis.nodes),
         };
-        let first = recipe.axes.first().map_or(1, |axis| axis.squares());
+        let first = recipe.axes.first().map_or(1, |axis| axis.nodes);
         SplineTensors {
             mixtures: recipe.mixtures,
             axes: recipe.axes.iter().map(axis).collect(),
@@ -81,7 +69,7 @@ impl SplineTensors {
             };
             let log = value.abs().clamp_min(tiny).log() * 2.0;
             log_values = Some(log_values.map_or(log.clone(), |sum: Tensor<2>| sum + log));
-            squares.push(axis.squares(flat));
+            squares.push(flat.matmul(axis.values.clone()).square());
             at += axis.params;
         }
         let integrals: Tensor<2> = self.integrals(squares).reshape([rows, mixtures]);
@@ -101,18 +89,18 @@ impl SplineTensors {
         Likelihood { log_prob: log_sum_exp(terms), log_integral: log_integral.max_dim(1).squeeze_dim(1) }
     }
 
-    /// The form of squares, one row for each component.
+    /// The form of squared values at nodes, one row for each component.
     fn integrals(&self, squares: Vec<Tensor<2>>) -> Tensor<2> {
         let mut squares = squares.into_iter();
         let Some(first) = squares.next() else { return self.form.clone() };
         let rows = first.dims()[0];
         let mut rest = first.matmul(self.form.clone());
         for (square, axis) in squares.zip(&self.axes[1..]) {
-            let across = rest.dims()[1] / axis.squares;
+            let across = rest.dims()[1] / axis.nodes;
             rest = if across == 1 {
                 (rest * square).sum_dim(1)
             } else {
-                let rest = rest.reshape([rows, axis.squares, across]);
+                let rest = rest.reshape([rows, axis.nodes, across]);
                 square.unsqueeze_dim::<3>(1).matmul(rest).squeeze_dim(1)
             };
         }

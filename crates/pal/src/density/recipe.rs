@@ -17,18 +17,17 @@ pub enum Recipe {
 ///
 /// ```text
 /// log p(y) = log sum_m exp(log softmax(logits)_m + sum_j 2 log |theta_mj . f_j(y)| - log Z_m),
-/// Z_m = volume * form(g_m1, .., g_mn),        g_mj = (v v, v d, (theta_mj V_j)^2), entry by entry
+/// Z_m = volume * form(g_m1, .., g_mn),        g_mj = (theta_mj V_j)^2, entry by entry
 /// ```
 ///
-/// where v and d are the values and derivatives in `theta_mj`, and `V_j` takes a spline to its values at three nodes inside each bin: what determines
-/// the square of a spline. Scaling a `theta_mj` changes nothing.
+/// where `V_j` takes a spline to its values at nodes that determine its square. Scaling a `theta_mj` changes nothing.
 #[derive(Clone, Debug)]
 pub struct SplineRecipe {
     /// Components of the mixture.
     pub mixtures: usize,
     /// Per axis.
     pub axes: Vec<SplineAxis>,
-    /// A multilinear form in the numbers of squares, one index per axis, the last one running fastest.
+    /// A multilinear form in values at nodes, one index per axis, the last one running fastest.
     pub form: Vec<f64>,
     /// The logarithm of the volume of the box.
     pub log_volume: f64,
@@ -39,17 +38,10 @@ pub struct SplineRecipe {
 pub struct SplineAxis {
     /// Parameters and features along the axis: twice the number of knots.
     pub params: usize,
-    /// Nodes inside the bins of the axis.
-    pub inner: usize,
+    /// Nodes along the axis.
+    pub nodes: usize,
     /// The matrix V, one row of nodes for each parameter.
     pub values: Vec<f64>,
-}
-
-impl SplineAxis {
-    /// Numbers of a square along the axis.
-    pub fn squares(&self) -> usize {
-        self.params + self.inner
-    }
 }
 
 /// With `f` the features of a point,
