@@ -26,7 +26,7 @@ pub use family::{Expansion, Family, Form};
 pub use file::{FileError, Model};
 pub use grid::{Axis, Grid};
 pub use mesh::{Degree, Mesh, MeshError};
-pub use pieces::{Differentiable, Pieces};
+pub use pieces::{Differentiable, Pieces, Series};
 pub use recipe::{Recipe, SosRecipe, SplineAxis, SplineRecipe};
 pub use sos::{Basis, Conditioning, SosSettings, Subset, SumOfSquares};
 pub use spline::{Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings};

@@ -27,17 +27,20 @@ pub trait Pieces: Send + Sync {
     /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between the two. A point on an
     /// edge is counted to the bin above it, which may be empty.
     fn enter(&self, _bin: &mut [u32], _t: &mut [f64]) {}
+}
 
-    /// The exponents of [`Pieces::chebyshev`].
+/// Pieces that know their coefficients.
+pub trait Series: Pieces {
+    /// The exponents of [`Series::chebyshev`].
     fn chebyshev_exponents(&self) -> &Exponents;
 
     /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
-    /// [`Pieces::chebyshev_exponents`].
+    /// [`Series::chebyshev_exponents`].
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64>;
 }
 
 /// Components that know how they depend on the coefficients of their family.
-pub trait Differentiable: Pieces {
+pub trait Differentiable: Series {
     /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
     fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
 }

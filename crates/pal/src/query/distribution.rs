@@ -6,14 +6,14 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::density::weights::log_sum_exp;
-use crate::density::{Domain, Grid, Pieces};
+use crate::density::{Domain, Grid, Series};
 use crate::interrupt::checkpoint;
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[derive(Clone)]
 pub struct Distribution {
     pub(super) domain: Arc<Domain>,
-    pub(super) pieces: Arc<dyn Pieces>,
+    pub(super) pieces: Arc<dyn Series>,
     /// `sum_c weights_c q_c` integrates to 1 over the domain, relative to the volume of the box.
     pub(super) weights: Vec<f64>,
     /// Their logarithms, which do not underflow.
@@ -31,13 +31,13 @@ impl fmt::Debug for Distribution {
 const BLOCK: usize = 2048;
 
 impl Distribution {
-    pub(crate) fn new(domain: Arc<Domain>, pieces: Arc<dyn Pieces>, log_weights: Vec<f64>) -> Distribution {
+    pub(crate) fn new(domain: Arc<Domain>, pieces: Arc<dyn Series>, log_weights: Vec<f64>) -> Distribution {
         let weights = log_weights.iter().map(|w| w.exp()).collect();
         Distribution { domain, pieces, weights, log_weights }
     }
 
     /// The same components on another domain, which they give some mass. `None` if that is 0, or too small to divide by.
-    pub(super) fn moved(&self, domain: Arc<Domain>, pieces: Arc<dyn Pieces>) -> Option<Distribution> {
+    pub(super) fn moved(&self, domain: Arc<Domain>, pieces: Arc<dyn Series>) -> Option<Distribution> {
         let mut moved = Distribution { domain, pieces, ..self.clone() };
         let mass = moved.mass(&moved.domain);
         moved.weights.iter_mut().for_each(|w| *w /= mass);

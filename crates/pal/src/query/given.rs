@@ -7,7 +7,7 @@ use super::error::QueryError;
 use super::slice::extent;
 use crate::density::chebyshev;
 use crate::density::mesh::Element;
-use crate::density::{Degree, DensityError, Domain, Grid, Pieces};
+use crate::density::{Degree, DensityError, Domain, Grid, Pieces, Series};
 use crate::formula::{Constraint, Linear, Substitution, Var, real};
 use crate::moments::Exponents;
 use crate::number;
@@ -113,7 +113,7 @@ pub(super) struct Cut {
 
 /// A piecewise polynomial with some coordinates fixed.
 struct Slice {
-    whole: Arc<dyn Pieces>,
+    whole: Arc<dyn Series>,
     kept: Vec<usize>,
     /// Bin and local coordinate of the fixed ones; the others are filled in.
     bin: [u32; MAX_DIMENSION],
@@ -125,7 +125,7 @@ struct Slice {
 }
 
 impl Slice {
-    fn new(whole: Arc<dyn Pieces>, cut: &Cut, dimension: usize) -> Result<Slice, QueryError> {
+    fn new(whole: Arc<dyn Series>, cut: &Cut, dimension: usize) -> Result<Slice, QueryError> {
         let Cut { kept, bin, t, .. } = cut;
         let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
         let all: Vec<Vec<u16>> = whole.chebyshev_exponents().iter().map(project).collect();
@@ -177,7 +177,9 @@ impl Pieces for Slice {
         self.kept.iter().zip(bin).for_each(|(axis, b)| *b = full_bin[*axis]);
         self.kept.iter().zip(t).for_each(|(axis, t)| *t = full_t[*axis]);
     }
+}
 
+impl Series for Slice {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }

@@ -8,7 +8,7 @@ use super::Tensors;
 use super::local::Tables;
 use crate::density::chebyshev;
 use crate::density::mesh::Degree;
-use crate::density::pieces::{Differentiable, Pieces};
+use crate::density::pieces::{Differentiable, Pieces, Series};
 use crate::moments::Exponents;
 
 /// Exponents grouped by all but the last variable: along the last one a polynomial is a short sum of products.
@@ -158,7 +158,9 @@ impl Pieces for SquaredPieces {
     fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
         self.tensors.enter(bin, t);
     }
+}
 
+impl Series for SquaredPieces {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.tensors.double
     }

@@ -6,7 +6,7 @@ use super::MAX_SPLINE_DIMENSION;
 use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::mesh::Degree;
-use crate::density::pieces::{Differentiable, Pieces};
+use crate::density::pieces::{Differentiable, Pieces, Series};
 use crate::moments::Exponents;
 
 /// Products of squared splines.
@@ -57,7 +57,9 @@ impl Pieces for SplinePieces {
         let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
         factors.map(|value| 2.0 * value.abs().ln()).sum()
     }
+}
 
+impl Series for SplinePieces {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }

@@ -10,7 +10,6 @@ use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 use crate::density::{Axis, Grid};
 use crate::formula::Formula;
-use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::region::Region;
 
@@ -42,14 +41,6 @@ impl Pieces for Explicit {
         let mut out = vec![0.0; self.functions.len()];
         self.values(bin, t, &mut out);
         out[component]
-    }
-
-    fn chebyshev_exponents(&self) -> &Exponents {
-        unimplemented!("not needed by marginals")
-    }
-
-    fn chebyshev(&self, _: &[u32], _: &[f64]) -> Vec<f64> {
-        unimplemented!("not needed by marginals")
     }
 }
 

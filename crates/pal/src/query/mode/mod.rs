@@ -25,12 +25,12 @@ mod tests;
 use std::time::Duration;
 
 use crate::density::mesh::Mesh;
-use crate::density::pieces::Pieces;
+use crate::density::pieces::Series;
 
 /// A density whose mode is sought.
 pub(crate) struct Problem<'a> {
     pub mesh: &'a Mesh,
-    pub pieces: &'a dyn Pieces,
+    pub pieces: &'a dyn Series,
     /// One per component, not negative.
     pub weights: &'a [f64],
     /// Exact membership of a point.

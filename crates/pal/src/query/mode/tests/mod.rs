@@ -12,7 +12,7 @@ use super::{Mode, ModeOptions, ModeStop, Problem, search};
 use crate::density::chebyshev;
 use crate::density::grid::{Axis, Grid};
 use crate::density::mesh::{Degree, Mesh};
-use crate::density::pieces::Pieces;
+use crate::density::pieces::{Pieces, Series};
 use crate::formula::Constraint;
 use crate::moments::Exponents;
 use crate::number::Rational;
@@ -45,7 +45,9 @@ impl Pieces for Known {
     fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
         self.factors[component] * (self.function)(bin, t)
     }
+}
 
+impl Series for Known {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
