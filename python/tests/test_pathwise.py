@@ -229,3 +229,19 @@ def test_convex_sets_and_their_projections():
     # A point without volume does not count.
     assert convex(pal.Constraint(x.between(0, 1) | (x == 3))) is not None
     assert convex(pal.Constraint(x.between(0, 1) | x.between(2, 3))) is None
+
+
+def test_only_what_is_asked_for_is_differentiated():
+    layer, params = spline(CONVEX["triangle"])
+    assert not layer(params).rsample((3,)).requires_grad
+    params.requires_grad_()
+    with torch.no_grad():
+        assert not layer(params).rsample((3,)).requires_grad
+    (first,) = torch.autograd.grad(layer(params).rsample((3,)).square().sum(), params, create_graph=True)
+    # Second derivatives are another matter: refused rather than wrong.
+    with pytest.raises(RuntimeError, match="not have been used in the graph"):
+        torch.autograd.grad(first.sum(), params, retain_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        first.sum().backward()
+    (nothing,) = torch.autograd.grad(layer(params).rsample((0,)).sum(), params)
+    assert (nothing == 0).all()

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import math
 import pickle
 
 import numpy as np
@@ -301,3 +302,59 @@ def test_layers_of_files(tmp_path):
 def test_what_is_returned_is_documented():
     p = layer_of("spline-triangle")(normal(layer_of("spline-triangle").num_params))
     assert isinstance(p, ConstrainedDistribution) and "batch_shape=()" in repr(p) and "InRegion" in repr(p.support)
+
+
+KNOTS = 11
+ROOM = x.between(0, 10) & y.between(0, 10) & ~((x > 2) & (x < 8) & (y > 2) & (y < 8))
+
+
+def bump_in_the_obstacle(mixtures, tail=0.0):
+    """Parameters of a layer with 11 knots: a bump at (5, 5) over a tail, and if there are two components, a flat one."""
+    params = torch.zeros(mixtures, 1 + 4 * KNOTS, dtype=torch.float64)
+    values = [slice(1, 1 + KNOTS), slice(1 + 2 * KNOTS, 1 + 3 * KNOTS)]
+    for axis in values:
+        params[0, axis] = tail
+        params[0, axis.start + 5] = 1
+        params[1:, axis] = 1
+    return params.flatten()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_component_without_mass_takes_no_part(dtype):
+    layer = SplineLayer(ROOM, knots=KNOTS, mixtures=2)
+    params = bump_in_the_obstacle(2).to(dtype)
+    at = torch.tensor([[1.0, 1.0], [9.0, 0.5]])
+    # Flat on an area of 64.
+    want = torch.full((2,), -math.log(64), dtype=dtype)
+    for logs in (layer(params).log_prob(at), layer(params.expand(2, -1)).log_prob(at)):
+        assert torch.allclose(logs, want, rtol=1e-12 if dtype == torch.float64 else 1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
+def test_what_is_outside_does_not_drown_what_is_inside(dtype, tolerance):
+    """All but a part in 10^16 of the square of this spline is in the obstacle."""
+    layer = SplineLayer(ROOM, knots=KNOTS, mixtures=1)
+    for tail in (1e-8, 1e-5, 1e-2):
+        params = bump_in_the_obstacle(1, tail).to(dtype)
+        at = torch.tensor([[5.0, 1.5], [1.0, 1.0], [9.0, 6.0]], dtype=torch.float64)
+        want = torch.from_numpy(layer.family.log_prob(params.double().numpy(), at.numpy())).to(dtype)
+        for logs in (layer(params).log_prob(at), layer(params.expand(3, -1)).log_prob(at)):
+            assert torch.allclose(logs, want, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("offset", [10**6, 10**9, 10**12])
+def test_far_from_the_origin(offset):
+    region = x.between(offset, offset + 4) & y.between(0, 1) & (x - offset <= 4 * y)
+    layer = SplineLayer(region, knots=6, mixtures=2)
+    params = normal(layer.num_params)
+    at = points_in(layer, 20)
+    want = torch.from_numpy(layer.family.log_prob(params.numpy(), at.numpy()))
+    for logs in (layer(params).log_prob(at), layer(params.expand(20, -1)).log_prob(at)):
+        assert torch.allclose(logs, want, rtol=0, atol=1e-11)
+
+
+def test_an_empty_batch_has_gradients_of_zero(layer):
+    network = torch.nn.Linear(2, layer.num_params)
+    value = torch.empty(0, len(layer.family.variables))
+    layer(network(torch.empty(0, 2))).log_prob(value).sum().backward()
+    assert (network.weight.grad == 0).all()

@@ -143,6 +143,11 @@ impl Family {
                 dict.set_item("log_volume", recipe.log_volume)?;
                 dict.set_item("params", recipe.axes.iter().map(|axis| axis.params).collect::<Vec<_>>())?;
                 dict.set_item("nodes", recipe.axes.iter().map(|axis| axis.nodes).collect::<Vec<_>>())?;
+                let axes = self.0.domain().grid().axes();
+                let rests: Vec<_> = axes.iter().map(|axis| array(py, axis.rests())).collect();
+                dict.set_item("rests", rests)?;
+                let widths = axes.iter().map(|axis| (0..axis.bins()).map(|bin| axis.width(bin)).collect());
+                dict.set_item("widths", widths.map(|widths| array(py, widths)).collect::<Vec<_>>())?;
                 let alike = recipe.axes.windows(2).all(|pair| pair[0].values == pair[1].values);
                 dict.set_item("alike", alike)?;
                 let values: Vec<_> = recipe.axes.into_iter().map(|axis| array(py, axis.values)).collect();

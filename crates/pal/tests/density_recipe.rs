@@ -188,6 +188,28 @@ fn derivatives_of_features() {
     }
 }
 
+/// A spline that lives in an obstacle has no mass at all, not a small one.
+#[test]
+fn no_mass_is_exactly_none() {
+    let [x, y] = reals(["x", "y"]);
+    let obstacle = x.between(2, 8) & y.between(2, 8);
+    let room = x.between(0, 10) & y.between(0, 10) & !obstacle.clone();
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(11), mixtures: 1 });
+    let family = Compiled::new(&Region::new(&room.into()).unwrap(), &settings).unwrap();
+    let Recipe::Spline(recipe) = family.recipe() else { panic!("a spline") };
+    for (value, derivative) in [(1.0, 0.0), (0.3, -2.0)] {
+        for knot in 3..=7 {
+            let mut theta = vec![0.0; 44];
+            for axis in [0, 22] {
+                (theta[axis + knot], theta[axis + 11 + knot]) = (value, derivative);
+            }
+            assert_eq!(integral(&recipe, &recipe.form, &theta), 0.0);
+            theta[22] = 1.0;
+            assert!(integral(&recipe, &recipe.form, &theta) > 0.0);
+        }
+    }
+}
+
 fn lattice(n: usize, count: usize) -> Vec<f64> {
     (0..count * n).map(|k| (0.5 + k as f64 * (0.618033988749895 + 0.1 * (k % n) as f64)).fract()).collect()
 }

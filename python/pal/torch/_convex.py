@@ -96,7 +96,7 @@ def _eliminated(half_spaces: list[HalfSpace], k: int) -> list[HalfSpace]:
 
 
 def _facets(half_spaces: list[HalfSpace], vertices: set[Point]) -> list[HalfSpace]:
-    """Without those that touch too few vertices to be a facet, and without repetitions."""
+    """Without those that touch fewer vertices than any facet does, and without repetitions."""
     facets = {}
     for a, b in half_spaces:
         size = max(map(abs, a))

@@ -12,11 +12,12 @@ side grows, and the gradient of an expectation is not the expectation of a gradi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ..formula import Constraint
 from . import _points
@@ -66,23 +67,37 @@ def _gauss(degree: int) -> tuple[np.ndarray, np.ndarray]:
     return (x + 1) / 2, w / 2
 
 
-def attach(layer: Layer, paths: Paths, rows: Tensor, fixed: Tensor, batch: torch.Size) -> Tensor:
-    """The samples with the gradients of the transform that made them."""
-    n = fixed.shape[-1]
-    with torch.enable_grad():
+class Moving(torch.autograd.Function):
+    """Samples that move with the parameters of their densities. All is left to the backward pass: who asks for no gradient pays for none."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, fixed: Tensor, layer: Layer, paths: Paths) -> Tensor:
+        ctx.save_for_backward(rows, fixed)
+        ctx.layer, ctx.paths = layer, paths
+        return fixed.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        rows, fixed = ctx.saved_tensors
+        if fixed.numel() == 0:
+            return torch.zeros_like(rows), None, None, None
         # Rows by samples by coordinates.
-        points = fixed.detach().to(rows.device, torch.float64).reshape(-1, batch.numel(), n).transpose(0, 1).contiguous()
-        points.requires_grad_(True)
-        values = Transform(layer, paths, rows.double())(points)
-        slopes = [torch.autograd.grad(value.sum(), points, retain_graph=True)[0] for value in values]
-        moved: list[Tensor] = []
-        for k, value in enumerate(values):
-            gap = value - value.detach()
-            for j in range(k):
-                gap = gap + slopes[k][..., j] * moved[j]
-            moved.append(-gap / slopes[k][..., k].clamp_min(1e-280))
-        shift = torch.stack(moved, -1).transpose(0, 1).reshape(fixed.shape)
-    return fixed + shift.to(fixed)
+        arrange = lambda x: x.detach().to(rows.device, torch.float64).reshape(-1, len(rows), x.shape[-1]).transpose(0, 1).contiguous()
+        with torch.enable_grad():
+            params, points = rows.detach().double().requires_grad_(), arrange(fixed).requires_grad_()
+            values = Transform(ctx.layer, ctx.paths, params)(points)
+            slopes = [torch.autograd.grad(value.sum(), points, retain_graph=True)[0] for value in values]
+            # The matrix of slopes is lower triangular; its transpose is solved from the last coordinate on.
+            wanted = list(arrange(gradient).unbind(-1))
+            total = torch.zeros((), dtype=torch.float64, device=rows.device)
+            for k in reversed(range(len(values))):
+                wanted[k] = wanted[k] / slopes[k][..., k].clamp_min(1e-280)
+                for j in range(k):
+                    wanted[j] = wanted[j] - slopes[k][..., j] * wanted[k]
+                total = total - (wanted[k] * values[k]).sum()
+            (moved,) = torch.autograd.grad(total, params)
+        return moved.to(rows), None, None, None
 
 
 class Transform:

@@ -52,7 +52,7 @@ class ConstrainedDistribution(Distribution):
     """Densities on a constraint, one for each parameter vector of a batch.
 
     `log_prob`, `prob`, `mean`, `variance` and `covariance` are tensor operations with gradients. `sample`, `mode`, `entropy`, `cdf` and `marginal` are
-    computed by the core and have none.
+    computed by the core and have none. `rsample`, where it exists, has first derivatives.
 
     Unlike other distributions, `log_prob` accepts any point: it is minus infinity outside the constraint.
     """
@@ -114,7 +114,8 @@ class ConstrainedDistribution(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         """The log-density of points along the last axis: minus infinity outside, never NaN.
 
-        Where a density is zero inside the constraint it is the logarithm of the smallest number at hand, so that training can go on.
+        Where a density is zero inside the constraint, or too small for the precision of the parameters, it is the logarithm of the smallest number at
+        hand, so that training can go on.
         """
         n = self.event_shape[0]
         if value.dim() == 0 or value.shape[-1] != n:
@@ -124,7 +125,8 @@ class ConstrainedDistribution(Distribution):
         if value.shape[:-1] != batch:
             full = torch.broadcast_shapes(value.shape[:-1], batch)
         if 0 in full:
-            return self.params.new_zeros(full)
+            # Nothing, but with gradients.
+            return (self.params.sum() * 0).expand(full)
         rows = self._rows
         if full[len(full) - len(batch) :] != batch:
             batch = full
@@ -236,15 +238,13 @@ class ConstrainedDistribution(Distribution):
 
         For convex regions, where samples move continuously with the parameters; also for a condition under which a region becomes convex. Where a
         sample would have to jump across an obstacle no pathwise gradient exists, and this is an error: use `log_prob` and a score-function estimate
-        there. The work grows quickly with the number of variables and of knots.
+        there. Gradients are of first order only. The work, all of it in the backward pass, grows quickly with the number of variables and of knots.
         """
         paths = self._paths
         if paths.obstacle is not None:
             raise NotImplementedError(f"no pathwise gradients: {paths.obstacle}; use log_prob and a score-function estimate")
         fixed = _rounding.inside(self._draw(torch.Size(sample_shape)), self.constraint, self.params)
-        if fixed.numel() == 0:
-            return fixed
-        return _pathwise.attach(self.layer, paths, self._rows, fixed, self.batch_shape)
+        return _pathwise.Moving.apply(self._rows, fixed, self.layer, paths)
 
     @property
     def mode(self) -> Tensor:

@@ -48,12 +48,11 @@ class SplineLayer(Layer):
             f"values{j}": values.reshape(params, nodes)
             for j, (values, params, nodes) in enumerate(zip(recipe["values"], recipe["params"], recipe["nodes"]))
         }
-        for j, edges in enumerate(self.family.edges):
-            lengths = np.diff(edges)
+        for j, (edges, rests, widths) in enumerate(zip(self.family.edges, recipe["rests"], recipe["widths"])):
             constants[f"edges{j}"] = edges
             constants[f"inner{j}"] = edges[1:-1].copy()
-            # Start, length, and length over the mean one, of every bin; and where its values and derivatives are.
-            constants[f"bins{j}"] = np.stack([edges[:-1], lengths, lengths * (len(lengths) / (edges[-1] - edges[0]))], -1)
+            # Of every bin, its start, what rounding has left of that, its width and its width over the mean; and where its values and derivatives are.
+            constants[f"bins{j}"] = np.stack([edges[:-1], rests[:-1], widths, widths / widths.mean()], -1)
             constants[f"corners{j}"] = np.array([0, 1, len(edges), len(edges) + 1])
         # The first axis down and all others across.
         constants["normaliser"] = recipe["form"].reshape(recipe["nodes"][0], -1)
@@ -150,9 +149,9 @@ class SplineLayer(Layer):
     @staticmethod
     def _slopes(at: Tensor, bins: Tensor) -> Tensor:
         """The slopes of a spline's value with respect to its values and derivatives at both ends of a bin, along a last axis of four."""
-        start, length, stretch = bins.unbind(-1)
+        start, rest, width, stretch = bins.unbind(-1)
         # Positions outside, or none at all, give numbers that nobody looks at; they must not spoil gradients.
-        t = torch.nan_to_num((at - start) / length).clamp(0.0, 1.0)
+        t = torch.nan_to_num(((at - start) - rest) / width).clamp(0.0, 1.0)
         s = 1 - t
         bend = s * t * stretch
         return torch.stack((s * s * (1 + 2 * t), t * t * (1 + 2 * s), s * bend, -t * bend), -1)

@@ -50,6 +50,11 @@ impl Axis {
         self.rounded.iter().map(|(near, _)| *near).collect()
     }
 
+    /// What is left of the ends of the bins after rounding them to doubles.
+    pub fn rests(&self) -> Vec<f64> {
+        self.rounded.iter().map(|(_, rest)| *rest).collect()
+    }
+
     /// How many bins there are.
     pub fn bins(&self) -> usize {
         self.widths.len()

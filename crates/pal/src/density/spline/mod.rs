@@ -153,6 +153,11 @@ impl SplineMixture {
         1 + self.stretch.iter().map(|bins| 2 * (bins.len() + 1)).sum::<usize>()
     }
 
+    /// Bins along each axis.
+    fn bins(&self) -> Vec<usize> {
+        self.stretch.iter().map(Vec::len).collect()
+    }
+
     /// Coefficients of one component.
     fn length(&self) -> usize {
         CUBIC * self.stretch.iter().map(Vec::len).sum::<usize>()
@@ -334,7 +339,7 @@ impl Family for SplineMixture {
         Recipe::Spline(SplineRecipe {
             mixtures: self.settings.mixtures,
             axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
-            form: nodes::form(&self.form, &self.stretch),
+            form: nodes::form(&self.form, &self.bins()),
             log_volume: self.domain.grid().log_volume(),
         })
     }
@@ -359,7 +364,7 @@ impl Family for SplineMixture {
     }
 
     fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
-        Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.mixtures)?, &self.stretch))
+        Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.mixtures)?, &self.bins()))
     }
 
     fn settings(&self) -> Settings {
