@@ -358,3 +358,14 @@ def test_an_empty_batch_has_gradients_of_zero(layer):
     value = torch.empty(0, len(layer.family.variables))
     layer(network(torch.empty(0, 2))).log_prob(value).sum().backward()
     assert (network.weight.grad == 0).all()
+
+
+def test_parts_without_volume_have_no_density():
+    for region in (x.between(0, 1) | (x == 3), (x.between(0, 1) & y.between(0, 1)) | ((x == 3) & y.between(0, 1))):
+        for layer in (SplineLayer(region, knots=4, mixtures=2), SumOfSquaresLayer(region, degree=2)):
+            n = len(layer.family.variables)
+            params = normal(layer.num_params)
+            at = torch.tensor([[0.5] * n, [3.0] + [0.5] * (n - 1)], dtype=torch.float64)
+            for some in (params, params.expand(2, -1)):
+                for value in (at, at.clone().requires_grad_()):
+                    assert layer(some).log_prob(value).isfinite().tolist() == [True, False]

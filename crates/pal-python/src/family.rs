@@ -194,14 +194,13 @@ impl Family {
         Ok((array(py, features), flags(py, inside)))
     }
 
-    /// Exact membership of points.
+    /// Which points may have a positive density.
     fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let points = doubles(&points);
-        let (test, n) = (self.0.domain().membership(), self.0.dimension());
-        if points.len() <= SMALL * n {
-            return Ok(flags(py, py.detach(|| test.contains_batch(&points))));
+        if points.len() <= SMALL * self.0.dimension() {
+            return Ok(flags(py, py.detach(|| self.0.contains(&points))));
         }
-        Ok(flags(py, run(py, "testing points", || Ok::<_, PyErr>(test.contains_batch(&points)))?))
+        Ok(flags(py, run(py, "testing points", || Ok::<_, PyErr>(self.0.contains(&points)))?))
     }
 
     fn log_prob<'py>(&self, py: Python<'py>, params: Input<'py>, points: Input<'py>) -> PyResult<Doubles<'py>> {

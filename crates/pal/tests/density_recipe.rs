@@ -210,6 +210,27 @@ fn no_mass_is_exactly_none() {
     }
 }
 
+/// A part without volume, away from all others, has no density: whoever asks.
+#[test]
+fn parts_without_volume_beyond_the_box() {
+    let [x, y] = reals(["x", "y"]);
+    let phi = (x.between(0, 1) & y.between(0, 1)) | (x.between(3, 3) & y.between(0, 1));
+    for settings in [
+        Settings::Spline(SplineSettings { knots: Knots::Uniform(3), mixtures: 2 }),
+        Settings::Sos(SosSettings { degree: 2, components: 2, basis: Basis::Orthonormal, subset: None }),
+    ] {
+        let family = Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
+        let points = [0.5, 0.5, 3.0, 0.5, 0.0, 1.0, 1.0, 0.0, 2.0, 0.5];
+        assert_eq!(family.contains(&points), [true, false, true, true, false]);
+        let (features, inside) = family.features(&points).unwrap();
+        assert_eq!(inside, family.contains(&points));
+        let width = family.family().num_features();
+        assert!(features[width..2 * width].iter().all(|f| *f == 0.0));
+        let logs = family.log_prob(&family.random_params(1, 1), &points).unwrap();
+        assert_eq!(logs.iter().map(|log| log.is_finite()).collect::<Vec<_>>(), inside);
+    }
+}
+
 fn lattice(n: usize, count: usize) -> Vec<f64> {
     (0..count * n).map(|k| (0.5 + k as f64 * (0.618033988749895 + 0.1 * (k % n) as f64)).fract()).collect()
 }

@@ -22,13 +22,7 @@ pub(crate) fn derivatives(x: f64, order: u16, out: &mut [f64]) {
         for k in 0..out.len() {
             out[k] = match k {
                 0 => 0.0,
-                1 => {
-                    if order == 1 {
-                        1.0
-                    } else {
-                        0.0
-                    }
-                }
+                1 => f64::from(order == 1),
                 _ => 2.0 * x * out[k - 1] + 2.0 * f64::from(order) * lower[k - 1] - out[k - 2],
             };
         }

@@ -150,7 +150,17 @@ impl Compiled {
         self.family.recipe()
     }
 
-    /// The features of points, row by row, for [`Compiled::recipe`]; and which points are inside the constraint. Features of a point outside are 0.
+    /// Which points may have a positive density, row by row: those that satisfy the constraint. Parts of it without volume do not count where they lie
+    /// beyond the box around all others.
+    pub fn contains(&self, points: &[f64]) -> Vec<bool> {
+        let mut inside = self.domain().membership().contains_batch(points);
+        let grid = self.domain().grid();
+        inside.iter_mut().zip(points.chunks(self.dimension())).for_each(|(flag, y)| *flag = *flag && grid.surrounds(y));
+        inside
+    }
+
+    /// The features of points, row by row, for [`Compiled::recipe`]; and which points are inside the constraint, as [`Compiled::contains`] tells. Features
+    /// of a point outside are 0.
     pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
         self.feature_derivatives(points, &vec![0; self.dimension()])
     }
@@ -173,7 +183,7 @@ impl Compiled {
         self.pair(1, points)?;
         self.check_length("orders of derivatives", orders.len(), self.dimension(), 1)?;
         let (dimension, width) = (self.dimension(), self.family.num_features());
-        let inside = self.domain().membership().contains_batch(points);
+        let inside = self.contains(points);
         let mut features = vec![0.0; inside.len() * width];
         if orders.iter().any(|order| usize::from(*order) > self.family.degree().axis) {
             return Ok((features, inside));

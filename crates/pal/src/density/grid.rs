@@ -167,6 +167,14 @@ impl Grid {
         t.iter().all(|t| (-1e-9..=1.0 + 1e-9).contains(t))
     }
 
+    /// The same for a point that was not located: whether it lies in the box.
+    pub(crate) fn surrounds(&self, point: &[f64]) -> bool {
+        let slack = 1e-9;
+        let within =
+            |(axis, y): (&Axis, &f64)| *y >= axis.global(0, -slack) && *y <= axis.global(axis.bins() - 1, 1.0 + slack);
+        self.axes.iter().zip(point).all(within)
+    }
+
     /// The point at local coordinates of a bin, rounded.
     pub(crate) fn place(&self, bin: &[u32], t: &[f64], point: &mut [f64]) {
         for (((axis, b), t), y) in self.axes.iter().zip(bin).zip(t).zip(point) {
