@@ -1,7 +1,7 @@
 """Layers: the constants of a family, and log-densities by plain tensor operations.
 
 Whatever depends on parameters is tensor operations, so gradients of any order, any precision and any device come from PyTorch. What depends on points
-alone and must be exact, whether a point satisfies the constraint, is asked of the core.
+alone is asked of the core: whether they satisfy the constraint, exactly, and what there is to know of them besides, with its derivatives.
 """
 
 from __future__ import annotations
