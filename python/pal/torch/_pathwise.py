@@ -109,7 +109,7 @@ class Transform:
     def __init__(self, layer: Layer, paths: Paths, rows: Tensor) -> None:
         from .spline import SplineLayer
 
-        self.paths, self.n = paths, paths.polytope.dimension
+        self.n = paths.polytope.dimension
         self.low, self.extent = (rows.new_tensor(x) for x in (paths.polytope.low, paths.polytope.extent))
         self.facets = [rows.new_tensor(level) for level in paths.polytope.facets]
         self.rules = [(rows.new_tensor(x), rows.new_tensor(w)) for x, w in paths.rules]
