@@ -21,7 +21,7 @@ WINDOW = "x0,y0,x1,y1,x2,y2,x3,y3,x4,y4"
 # Chosen by validation on the first seed; the same for both scenes.
 BRIEFLY = ["--batch", "512", "--epochs", "60", "--patience", "6"]
 FITS = {
-    "pal": ["--knots", "28", "--mixtures", "16", "--learning-rate", "0.03", *BRIEFLY],
+    "pal": ["--knots", "28", "--components", "16", "--learning-rate", "0.03", *BRIEFLY],
     "gmm50": ["--baseline", "gmm", "--components", "50", *BRIEFLY],
     "gmm100": ["--baseline", "gmm", "--components", "100", *BRIEFLY],
     "flow": ["--baseline", "flow", "--transforms", "3", "--learning-rate", "0.003", *BRIEFLY],
@@ -30,12 +30,12 @@ FITS = {
 # Learning rates of mdn50 and flow: of 0.002 and 0.005 the better one in validation.
 NETWORK = ["--batch", "512", "--epochs", "60", "--patience", "8"]
 TRAININGS = {
-    "pal": ["--knots", "56", "--mixtures", "8", "--hidden", "256,256", "--learning-rate", "0.005"],
+    "pal": ["--knots", "56", "--components", "8", "--hidden", "256,256", "--learning-rate", "0.005"],
     "mdn50": ["--baseline", "mdn", "--components", "50", "--hidden", "256,256", "--learning-rate", "0.005"],
     "flow": ["--baseline", "flow", "--transforms", "3", "--hidden", "128,128", "--learning-rate", "0.005"],
     "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--hidden", "256,256", "--learning-rate", "0.002"],
 }
-STAR = ["--family", "sos", "--degree", "7", "--components", "4", "--hidden", "256,256", "--batch", "2048"]
+STAR = ["--family", "sum-of-squares", "--degree", "7", "--components", "4", "--hidden", "256,256", "--batch", "2048"]
 STAR += ["--learning-rate", "0.002", "--epochs", "6", "--patience", "2"]
 
 

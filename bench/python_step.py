@@ -23,7 +23,7 @@ from torch import nn
 from torch.distributions import Categorical, Independent, MixtureSameFamily, MultivariateNormal, Normal
 
 import pal
-from pal.torch import Bumps, SplineLayer
+from pal.torch import StudentTHead, SplineLayer
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--steps", type=int, default=10, help="training steps per repetition")
@@ -110,10 +110,10 @@ with torch.no_grad():
     took, _ = best(lambda: layer(rows).log_prob(points.reshape(100, 1000, 2)))
 print(f"log_prob of 10^5 points, 1000 parameter vectors     {took * 1e3:8.1f} ms")
 
-inputs, targets, bumps = torch.randn(BATCH, 10), points[:BATCH], Bumps(layer)
+inputs, targets, head = torch.randn(BATCH, 10), points[:BATCH], StudentTHead(layer)
 runs = {
     "SplineLayer": training(layer, layer.num_params, inputs, targets),
-    "SplineLayer with Bumps": training(lambda outputs: layer(bumps(outputs)), bumps.num_params, inputs, targets),
+    "SplineLayer with StudentTHead": training(lambda outputs: layer(head(outputs)), head.num_params, inputs, targets),
     "Gaussian mixture, diagonal": training(diagonal, 5 * MIXTURES, inputs, targets.float()),
     "Gaussian mixture, full": training(full, 6 * MIXTURES, inputs, targets.float()),
     # As many outputs, and so the same network in every layer.
@@ -130,4 +130,4 @@ print(f"training step, batch {BATCH}, 10 -> {WIDTH} -> {WIDTH} -> outputs, Adam,
 base = [min(list_) for name, list_ in times.items() if "Layer" not in name]
 for name, list_ in times.items():
     ratios = ", ".join(f"{min(list_) / b:.2f}" for b in base)
-    print(f"  {name:28} best {min(list_) * 1e3:6.2f} ms, median {statistics.median(list_) * 1e3:6.2f} ms, over the three mixtures {ratios}")
+    print(f"  {name:28} best {min(list_) * 1e3:6.2f} ms, median {statistics.median(list_) * 1e3:6.2f} ms, over the three components {ratios}")

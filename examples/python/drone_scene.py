@@ -16,7 +16,7 @@ from torch import nn
 
 import pal
 from pal.datasets import campus
-from pal.torch import Bumps, SplineLayer
+from pal.torch import StudentTHead, SplineLayer
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--map", type=Path, help="obstacles, GeoJSON")
@@ -52,22 +52,22 @@ else:
 
 torch.manual_seed(0)
 region = pal.Region(constraint)
-layer = SplineLayer(region, knots=28, mixtures=8)
+layer = SplineLayer(region, knots=28, components=8)
 # The network says where, how wide and with which tails, rather than all values at the knots.
-bumps = Bumps(layer)
+head = StudentTHead(layer)
 centre, spread = inputs.mean(0), inputs.std(0)
 x = torch.tensor((inputs - centre) / spread, dtype=torch.float32)
 # Doubles: rounded to single precision, a position at a wall could be on the other side of it.
 y = torch.tensor(targets)
 cut = len(x) * 4 // 5
 
-network = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, bumps.num_params))
+network = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, head.num_params))
 with torch.no_grad():
-    network[-1].bias.copy_(bumps.start(y[:cut]))
+    network[-1].bias.copy_(head.start(y[:cut]))
 optimiser = torch.optim.Adam(network.parameters(), lr=5e-3)
 for step in range(args.steps):
     rows = torch.randint(cut, (128,))
-    loss = -layer(bumps(network(x[rows]))).log_prob(y[rows]).mean()
+    loss = -layer(head(network(x[rows]))).log_prob(y[rows]).mean()
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
@@ -75,12 +75,12 @@ for step in range(args.steps):
         print(f"step {step:4}  loss {loss.item():.3f}")
 
 with torch.no_grad():
-    p = layer(bumps(network(x[cut:])))
+    p = layer(head(network(x[cut:])))
     print(f"held out: log-likelihood {p.log_prob(y[cut:]).mean():.3f}, uniform {-np.log(region.volume):.3f}")
     samples = p.sample((10,))
     assert constraint.contains(samples.double().numpy()).all()
     print(f"{samples.shape[0] * samples.shape[1]} samples, none in a wall")
-    north = p.prob(pal.real("y") >= float(y[:, 1].mean()))
+    north = p.probability(pal.real("y") >= float(y[:, 1].mean()))
     print(f"P(in the upper half) of the first walkers: {[round(v, 3) for v in north[:3].tolist()]}")
 
 if args.plot:
@@ -92,7 +92,7 @@ if args.plot:
     import pal.plot
 
     with torch.no_grad():
-        density = layer(bumps(network(x[cut : cut + 1]))).densities()[0]
+        density = layer(head(network(x[cut : cut + 1]))).densities()[0]
     pal.plot.density(density, log=True)
     pal.plot.samples(density.sample(300, seed=1), s=3)
     plt.savefig(args.plot, dpi=120)

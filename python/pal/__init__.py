@@ -8,7 +8,7 @@ compiles families of densities on it that give exactly zero mass to everything o
 >>> region = pal.Region((y1 >= 0) & (y2 >= 0) & (y1 + y2 <= 1))
 >>> region.exact_volume, pal.integrate(region, y1 * y2)
 (Fraction(1, 2), Fraction(1, 24))
->>> family = pal.SplineMixture(region, knots=6, mixtures=2)
+>>> family = pal.SplineMixture(region, knots=6, components=2)
 >>> density = family.density(family.random_params(seed=1))
 >>> bool(region.contains(density.sample(1000, seed=1)).all())
 True
@@ -31,7 +31,7 @@ from .errors import (
 )
 from .family import Family, Model, SplineMixture, SumOfSquares, load
 from .formula import (
-    Bools,
+    booleans,
     Constraint,
     Formula,
     Polynomial,
@@ -58,7 +58,7 @@ from .integrals import Integral, Moments, Solution, integrate, moments, wmi
 from .region import Cell, Region
 
 __all__ = [
-    "Bools", "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula", "Integral", "Marginal", "Mode",
+    "booleans", "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula", "Integral", "Marginal", "Mode",
     "Model", "Moments", "NumberError", "ParseError", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionError", "Solution",
     "SplineMixture", "SumOfSquares", "Term", "UnboundedError", "Weight", "all_of", "any_of", "boolean", "errors", "from_pysmt", "from_shapely",
     "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson", "read_smtlib",

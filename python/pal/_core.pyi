@@ -130,9 +130,9 @@ class Region:
 
 class Family:
     @staticmethod
-    def spline(region: Region, knots: int | Sequence[Sequence[Any]], mixtures: int) -> Family: ...
+    def spline(region: Region, knots: int | Sequence[Sequence[Any]], components: int) -> Family: ...
     @staticmethod
-    def sos(
+    def sum_of_squares(
         region: Region, degree: int, components: int, basis: str, terms: int | None = None, seed: int = 0
     ) -> Family: ...
     @staticmethod

@@ -94,7 +94,7 @@ class Density:
     >>> x, y = pal.reals("x", "y")
     >>> triangle = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
     >>> uniform = pal.SumOfSquares(triangle, degree=1, components=1).density([0, 1, 0, 0])
-    >>> uniform.prob(x <= y), round(float(np.exp(uniform.log_prob([0.25, 0.25]))), 12)
+    >>> uniform.probability(x <= y), round(float(np.exp(uniform.log_prob([0.25, 0.25]))), 12)
     (0.5, 2.0)
     >>> uniform.given(y=0.5).marginal("x").support
     (0.0, 0.5)
@@ -130,7 +130,7 @@ class Density:
         flat, shape = _arrays.points(points, len(self.variables))
         return self._core.log_prob(flat).reshape(shape)[()]
 
-    def prob(self, condition: Formula) -> float:
+    def probability(self, condition: Formula) -> float:
         """The probability of a further constraint."""
         return self._core.probability(condition)
 

@@ -41,7 +41,7 @@ class Family:
 
     @classmethod
     def _of(cls, core: _core.Family) -> Family:
-        kind = {"spline": SplineMixture, "sos": SumOfSquares}[json.loads(core.settings)["family"]]
+        kind = {"spline": SplineMixture, "sum-of-squares": SumOfSquares}[json.loads(core.settings)["family"]]
         new = kind.__new__(kind)
         new._core = core
         return new
@@ -129,7 +129,7 @@ class Family:
         rows, _ = self._rows(params)
         return [Density._of(core) for core in self._core.densities(rows)]
 
-    def prob(self, condition: Formula, params: ArrayLike) -> Doubles:
+    def probability(self, condition: Formula, params: ArrayLike) -> Doubles:
         """The probability of a further constraint under each parameter vector."""
         rows, shape = self._rows(params)
         return self._core.probability(condition, rows).reshape(shape)[()]
@@ -226,20 +226,20 @@ class SplineMixture(Family):
     Args:
         region: a region, or a constraint that is made into one.
         knots: how many equally spaced knots per variable, or an increasing list of positions for each.
-        mixtures: components.
+        components: components.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")
-    >>> family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=5, mixtures=3)
+    >>> family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=5, components=3)
     >>> family.num_params
     63
     >>> density = family.density(family.random_params(seed=1))
-    >>> abs(density.prob(x <= y) + density.prob(x > y) - 1) < 1e-13
+    >>> abs(density.probability(x <= y) + density.probability(x > y) - 1) < 1e-13
     True
     """
 
     def __init__(
-        self, region: Region | Constrained, knots: int | Sequence[Sequence[Number]] = 14, mixtures: int = 8
+        self, region: Region | Constrained, knots: int | Sequence[Sequence[Number]] = 14, components: int = 8
     ) -> None:
         region = region if isinstance(region, Region) else Region(region)
         positions: Any
@@ -247,7 +247,7 @@ class SplineMixture(Family):
             positions = [list(axis) for axis in knots]
         else:
             positions = _arrays.count(knots, "the number of knots")  # type: ignore[arg-type]
-        self._core = _core.Family.spline(region._core, positions, _arrays.count(mixtures, "the number of mixtures"))
+        self._core = _core.Family.spline(region._core, positions, _arrays.count(components, "the number of components"))
 
 
 class SumOfSquares(Family):
@@ -281,7 +281,7 @@ class SumOfSquares(Family):
             raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")
         some = None if terms is None else _arrays.count(terms, "the number of terms")
         squares = _arrays.count(components, "the number of components")
-        self._core = _core.Family.sos(region._core, degree, squares, basis, some, _arrays.seed(seed))
+        self._core = _core.Family.sum_of_squares(region._core, degree, squares, basis, some, _arrays.seed(seed))
 
 
 def load(path: str | os.PathLike[str]) -> Model:
@@ -294,7 +294,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     ...     file = os.path.join(folder, "model.safetensors")
     ...     family.save(file, params=[[0, 1, 0, 0], [0, 0, 1, 0]])
     ...     family, params = pal.load(file)
-    >>> params.shape, family.prob(x <= "1/2", params)
+    >>> params.shape, family.probability(x <= "1/2", params)
     ((2, 4), array([0.5, 0.5]))
     """
     try:

@@ -49,11 +49,11 @@ def boolean(name: str) -> Formula:
     return Formula.boolean(_name(name))
 
 
-def Bools(*names: str) -> tuple[Formula, ...]:
+def booleans(*names: str) -> tuple[Formula, ...]:
     """Several Boolean variables.
 
     >>> import pal
-    >>> a, b = pal.Bools("a", "b")
+    >>> a, b = pal.booleans("a", "b")
     >>> pal.implies(a, b)
     !a | b
     """
@@ -301,6 +301,6 @@ def _name(name: str) -> str:
 
 
 __all__ = [
-    "Bools", "Constraint", "Formula", "Polynomial", "Term", "Weight", "all_of", "any_of", "boolean", "from_pysmt", "from_shapely", "implies",
+    "booleans", "Constraint", "Formula", "Polynomial", "Term", "Weight", "all_of", "any_of", "boolean", "from_pysmt", "from_shapely", "implies",
     "ite", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson", "read_smtlib", "real", "reals", "substitute",
 ]  # fmt: skip

@@ -96,7 +96,7 @@ def wmi(
 
     >>> import pal
     >>> (x,) = pal.reals("x")
-    >>> (a,) = pal.Bools("a")
+    >>> (a,) = pal.booleans("a")
     >>> support = x.between(0, 1) & (a | (x <= "1/2"))
     >>> pal.wmi(support, pal.ite(a, x, 2 * x), queries=[a])
     Solution(total=Fraction(3, 4), queries=(Fraction(1, 2),))

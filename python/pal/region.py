@@ -165,7 +165,7 @@ class Region:
     def _uniform(self) -> Density:
         from .density import Density
 
-        core = _core.Family.sos(self._core, 0, 1, "orthonormal").densities(np.array([0.0, 1.0]))[0]
+        core = _core.Family.sum_of_squares(self._core, 0, 1, "orthonormal").densities(np.array([0.0, 1.0]))[0]
         return Density._of(core)
 
     def sample(self, count: int, seed: int | None = None) -> Doubles:

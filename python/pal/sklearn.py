@@ -25,9 +25,9 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     Args:
         constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of the data. `None`: the box around the
             data, a tenth wider on every side.
-        family: `"spline"` for mixtures of squared splines (1 to 4 columns), `"sos"` for sums of squares, `"auto"` for splines where they are possible.
+        family: `"spline"` for mixtures of squared splines (1 to 4 columns), `"sum-of-squares"` for sums of squares, `"auto"` for splines where they are possible.
         knots: of splines, per column.
-        mixtures: components of a spline mixture.
+        components: components of a spline mixture.
         degree: of the polynomials in a sum of squares.
         components: squares in the sum.
         max_iter: steps of the optimiser.
@@ -47,8 +47,8 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     >>> x, y = pal.reals("x", "y")
     >>> triangle = (x >= 0) & (y >= 0) & (x + y <= 1)
     >>> data = pal.Region(triangle).sample(500, seed=1)
-    >>> model = ConstrainedDensity(triangle, knots=3, mixtures=1, random_state=0).fit(data)
-    >>> bool(abs(model.density_.prob(x <= y) - 0.5) < 0.1)
+    >>> model = ConstrainedDensity(triangle, knots=3, components=1, random_state=0).fit(data)
+    >>> bool(abs(model.density_.probability(x <= y) - 0.5) < 0.1)
     True
     >>> model.score_samples([[0.9, 0.9]])
     array([-inf])
@@ -59,7 +59,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         constraint: Any = None,
         family: str = "auto",
         knots: int = 8,
-        mixtures: int = 4,
+        components: int = 4,
         degree: int = 4,
         components: int = 2,
         max_iter: int = 200,
@@ -70,7 +70,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         self.constraint = constraint
         self.family = family
         self.knots = knots
-        self.mixtures = mixtures
+        self.components = components
         self.degree = degree
         self.components = components
         self.max_iter = max_iter
@@ -116,10 +116,10 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         return Region(Constraint(all_of(sides), variables=names))
 
     def _compile(self, region: Region) -> Family:
-        if self.family not in ("auto", "spline", "sos"):
-            raise ValueError(f'families are "auto", "spline" and "sos", not {self.family!r}')
+        if self.family not in ("auto", "spline", "sum-of-squares"):
+            raise ValueError(f'families are "auto", "spline" and "sum-of-squares", not {self.family!r}')
         if self.family == "spline" or (self.family == "auto" and region.dimension <= 4):
-            return SplineMixture(region, self.knots, self.mixtures)
+            return SplineMixture(region, self.knots, self.components)
         return SumOfSquares(region, self.degree, self.components)
 
     def _climb(self, points: Doubles, start: Doubles) -> Any:

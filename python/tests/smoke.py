@@ -20,7 +20,7 @@ x, y = pal.reals("x", "y")
 region = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1) & ~((x > "1/4") & (x < "1/2") & (y < "1/4")))
 assert region.exact_volume == Fraction(1, 2) - Fraction(1, 16)
 assert pal.integrate(region, x * y) == Fraction(1, 24) - Fraction(3, 32) * Fraction(1, 32)
-family = pal.SplineMixture(region, knots=5, mixtures=2)
+family = pal.SplineMixture(region, knots=5, components=2)
 params = family.random_params(3, seed=1)
 assert region.contains(family.sample(params, 1000, seed=1)).all()
 with tempfile.TemporaryDirectory() as folder:

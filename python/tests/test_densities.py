@@ -13,9 +13,9 @@ x, y = pal.reals("x", "y")
 ROOM = x.between(0, 4) & y.between(0, 3) & ~((x > 1) & (x < 2) & (y > 1) & (y < 2)) & (x + y <= 6)
 REGION = pal.Region(ROOM)
 FAMILIES = {
-    "spline": pal.SplineMixture(REGION, knots=6, mixtures=3),
-    "placed": pal.SplineMixture(REGION, knots=[[0, 1, "5/2", 4], [-1, "1/3", 3]], mixtures=2),
-    "sos": pal.SumOfSquares(REGION, degree=4, components=2),
+    "spline": pal.SplineMixture(REGION, knots=6, components=3),
+    "placed": pal.SplineMixture(REGION, knots=[[0, 1, "5/2", 4], [-1, "1/3", 3]], components=2),
+    "sum-of-squares": pal.SumOfSquares(REGION, degree=4, components=2),
     "legendre": pal.SumOfSquares(REGION, degree=3, components=2, basis="legendre"),
     "monomial": pal.SumOfSquares(REGION, degree=3, components=2, basis="monomial"),
     "some": pal.SumOfSquares(REGION, degree=4, components=2, terms=7, seed=5),
@@ -67,7 +67,7 @@ def test_one_density_and_many_agree(family):
     table = family.log_prob(params[:, None], points)
     for row, density in enumerate(family.densities(params)):
         assert np.abs(density.log_prob(points) - table[row]).max() < 1e-12
-        assert abs(density.prob(x <= y) - family.prob(x <= y, params)[row]) < 1e-12
+        assert abs(density.probability(x <= y) - family.probability(x <= y, params)[row]) < 1e-12
         assert np.abs(density.mean() - family.mean(params[row])).max() < 1e-12
         assert abs(density.marginal("x").mean - density.mean()[0]) < 1e-11
         assert abs(density.expectation(x * y) - family.expectation(x * y, params[row])) < 1e-11
@@ -108,12 +108,12 @@ def test_conditioning_and_marginals(family):
     density = family.density(family.random_params(seed=8))
     gamma = x + y <= 3
     part = density.condition(gamma)
-    mass = density.prob(gamma)
+    mass = density.probability(gamma)
     inside = pal.Region(ROOM & gamma).sample(30, seed=5)
     assert np.abs(part.log_prob(inside) - density.log_prob(inside) + np.log(mass)).max() < 1e-11
-    assert part.log_prob([3.0, 2.0]) == -np.inf and abs(part.prob(gamma) - 1) < 1e-12
+    assert part.log_prob([3.0, 2.0]) == -np.inf and abs(part.probability(gamma) - 1) < 1e-12
     median = density.marginal("x").quantile(0.5)
-    assert abs(density.cdf(x=median) - 0.5) < 1e-12 and abs(density.prob(x <= median) - 0.5) < 1e-12
+    assert abs(density.cdf(x=median) - 0.5) < 1e-12 and abs(density.probability(x <= median) - 0.5) < 1e-12
     line = density.given(x=1.5)
     assert line.variables == ("y",) and line.log_prob([1.5]) == -np.inf
     joint = density.marginal_density(["x"], [[1.5]])[0]
@@ -184,8 +184,8 @@ def test_parameters_that_do_not_fit_are_refused(family):
 def test_families_that_make_no_sense():
     with pytest.raises(pal.DensityError, match="knot per axis"):
         pal.SplineMixture(REGION, knots=1)
-    with pytest.raises(pal.DensityError, match="mixtures"):
-        pal.SplineMixture(REGION, mixtures=0)
+    with pytest.raises(pal.DensityError, match="components"):
+        pal.SplineMixture(REGION, components=0)
     with pytest.raises(TypeError, match="integer"):
         pal.SplineMixture(REGION, knots=2.5)
     with pytest.raises(pal.DensityError, match="enclose"):
@@ -212,9 +212,9 @@ def test_the_program_reads_models_and_writes_the_same(tmp_path):
     family.save(tmp_path / "model.safetensors", params)
     out = subprocess.run([program, "query", tmp_path / "model.safetensors", "--row", "all", "--where", "(<= x 1)"], capture_output=True, text=True, check=True)
     shown = [float(line.split()[1]) for line in out.stdout.splitlines()[1:]]
-    assert np.abs(np.array(shown) - family.prob(x <= 1, params)).max() < 1e-12
+    assert np.abs(np.array(shown) - family.probability(x <= 1, params)).max() < 1e-12
     (tmp_path / "room.smt2").write_text(REGION.constraint.to_smtlib())
-    command = [program, "compile", tmp_path / "room.smt2", "--family", "spline", "--knots", "6", "--mixtures", "3", "-o", tmp_path / "theirs.safetensors", "--quiet"]
+    command = [program, "compile", tmp_path / "room.smt2", "--family", "spline", "--knots", "6", "--components", "3", "-o", tmp_path / "theirs.safetensors", "--quiet"]
     subprocess.run(command, check=True)
     family.save(tmp_path / "ours.safetensors")
     assert (tmp_path / "theirs.safetensors").read_bytes() == (tmp_path / "ours.safetensors").read_bytes()

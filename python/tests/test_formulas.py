@@ -11,7 +11,7 @@ import pytest
 import pal
 
 x, y = pal.reals("x", "y")
-a, b = pal.Bools("a", "b")
+a, b = pal.booleans("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_ctrl_c_ends_a_call_within_a_second():
         """
         region = pal.Region(phi)
         small = pal.Region(vars_[0].between(0, 1) & (vars_[1].between(0, vars_[0])))
-        family = pal.SplineMixture(small, knots=4, mixtures=2)
+        family = pal.SplineMixture(small, knots=4, components=2)
         before = family.log_prob(family.random_params(seed=1), [[0.5, 0.25]])
         x, y = pal.reals("x", "y")
         calls = [
@@ -81,7 +81,7 @@ def test_a_handler_that_does_not_raise_stops_nothing():
         seen = []
         signal.signal(signal.SIGINT, lambda *_: seen.append(1))
         threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        family = pal.SplineMixture(vars_[0].between(0, 1) & vars_[1].between(0, 1), knots=4, mixtures=2)
+        family = pal.SplineMixture(vars_[0].between(0, 1) & vars_[1].between(0, 1), knots=4, components=2)
         samples = family.sample(family.random_params(seed=1), 1_000_000, seed=1)
         print(len(seen), samples.shape)
         """
@@ -91,7 +91,7 @@ def test_a_handler_that_does_not_raise_stops_nothing():
 
 def test_other_threads_run_meanwhile_and_results_do_not_depend_on_them():
     x, y = pal.reals("x", "y")
-    family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=6, mixtures=3)
+    family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=6, components=3)
     params = family.random_params(40, seed=1)
     want = family.sample(params, 2000, seed=5)
     ticks, results, stop = [], [None] * 4, threading.Event()
@@ -183,7 +183,7 @@ def test_a_long_call_reports_its_steps(monkeypatch):
 
     monkeypatch.setattr(_progress, "Bar", Recorder)
     x, y = pal.reals("x", "y")
-    family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=6, mixtures=3)
+    family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=6, components=3)
     count = 500_000
     while not seen and count < 10**9:
         count *= 4

@@ -25,7 +25,7 @@ FOUR = (x >= 0) & (y >= 0) & (z >= 0) & (w >= 0) & (x + y + z + w <= 1)
 
 
 def spline(region, knots=4, seed=0):
-    layer = SplineLayer(region, knots=knots, mixtures=3)
+    layer = SplineLayer(region, knots=knots, components=3)
     params = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     # Splines without zeros: the variance of both estimates stays small.
     params = 0.3 * params.reshape(3, -1)
@@ -206,7 +206,7 @@ def test_the_gradient_of_the_entropy(make):
     ],
 )
 def test_where_no_pathwise_gradient_exists_it_is_refused(region, reason):
-    for layer in (SplineLayer(region, knots=3, mixtures=1), SumOfSquaresLayer(region, degree=1)):
+    for layer in (SplineLayer(region, knots=3, components=1), SumOfSquaresLayer(region, degree=1)):
         p = layer(torch.randn(layer.num_params, generator=torch.Generator().manual_seed(0)))
         assert not p.has_rsample
         with pytest.raises(NotImplementedError, match=reason):
@@ -214,7 +214,7 @@ def test_where_no_pathwise_gradient_exists_it_is_refused(region, reason):
 
 
 def test_too_many_slices_are_refused():
-    layer = SplineLayer(FOUR, knots=8, mixtures=1)
+    layer = SplineLayer(FOUR, knots=8, components=1)
     with pytest.raises(NotImplementedError, match="evaluations; fewer knots need less"):
         layer(torch.ones(layer.num_params)).rsample()
 

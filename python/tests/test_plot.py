@@ -40,7 +40,7 @@ def test_regions_and_cells_cover_their_area():
 
 
 def test_densities_are_blank_and_hatched_where_forbidden():
-    family = pal.SplineMixture(ROOM, knots=4, mixtures=2)
+    family = pal.SplineMixture(ROOM, knots=4, components=2)
     density = family.density(family.random_params(seed=1))
     ax = pal.plot.density(density, resolution=64)
     values = ax.images[0].get_array()
@@ -54,7 +54,7 @@ def test_densities_are_blank_and_hatched_where_forbidden():
 
 
 def test_marginals_integrate_to_one_and_samples_are_dots():
-    family = pal.SplineMixture(ROOM, knots=4, mixtures=2)
+    family = pal.SplineMixture(ROOM, knots=4, components=2)
     density = family.density(family.random_params(seed=1))
     axes = pal.plot.marginals(density)
     for ax, name in zip(axes, "xy"):

@@ -11,7 +11,7 @@ import pytest
 import pal
 
 x, y, z = pal.reals("x", "y", "z")
-(a, b) = pal.Bools("a", "b")
+(a, b) = pal.booleans("a", "b")
 TRIANGLE = (x >= 0) & (y >= 0) & (x + y <= 1)
 
 

@@ -18,9 +18,9 @@ from pal.sklearn import ConstrainedDensity
 
 x, y = pal.reals("x", "y")
 TRIANGLE = (x >= 0) & (y >= 0) & (x + y <= 1)
-DATA = pal.SplineMixture(TRIANGLE, knots=3, mixtures=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0]).sample(800, seed=1)
+DATA = pal.SplineMixture(TRIANGLE, knots=3, components=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0]).sample(800, seed=1)
 
-CHECKED = ConstrainedDensity(family="sos", degree=1, components=1, max_iter=5)
+CHECKED = ConstrainedDensity(family="sum-of-squares", degree=1, components=1, max_iter=5)
 
 
 @pytest.mark.parametrize("case", list(estimator_checks_generator(CHECKED)), ids=lambda case: str(getattr(case[1], "func", case[1]).__name__))
@@ -30,9 +30,9 @@ def test_scikit_learn_checks(case):
 
 
 def test_the_fit_is_the_largest_likelihood():
-    model = ConstrainedDensity(TRIANGLE, knots=3, mixtures=1, random_state=0, max_iter=500, tol=1e-12).fit(DATA)
+    model = ConstrainedDensity(TRIANGLE, knots=3, components=1, random_state=0, max_iter=500, tol=1e-12).fit(DATA)
     assert abs(model.score(DATA) - model.log_likelihood_) < 1e-12
-    truth = pal.SplineMixture(TRIANGLE, knots=3, mixtures=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0])
+    truth = pal.SplineMixture(TRIANGLE, knots=3, components=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0])
     assert model.log_likelihood_ > truth.log_prob(DATA).mean() - 1e-6
     gradient = model.family_.log_prob_vjp(model.params_, DATA, np.full(len(DATA), 1 / len(DATA)))
     assert np.abs(gradient).max() < 1e-3
@@ -42,7 +42,7 @@ def test_the_fit_is_the_largest_likelihood():
 
 
 def test_pipelines_searches_clones_and_pickles():
-    pipeline = Pipeline([("same", FunctionTransformer()), ("density", ConstrainedDensity(TRIANGLE, mixtures=1, max_iter=30, random_state=0))])
+    pipeline = Pipeline([("same", FunctionTransformer()), ("density", ConstrainedDensity(TRIANGLE, components=1, max_iter=30, random_state=0))])
     search = GridSearchCV(pipeline, {"density__knots": [2, 4]}, cv=3).fit(DATA)
     assert search.best_params_["density__knots"] in (2, 4) and np.isfinite(search.best_score_)
     model = search.best_estimator_.named_steps["density"]

@@ -21,9 +21,9 @@ REGIONS = {
     "space": x.between(0, 1) & y.between(0, 1) & z.between(0, 2) & (x + y + z <= 2),
 }
 FAMILIES = {
-    "spline": lambda region: SplineLayer(region, knots=4, mixtures=3),
-    "placed": lambda region: SplineLayer(region, knots=[[low, low + (high - low) / 3, high] for low, high in pal.Region(region).bounding_box], mixtures=2),
-    "sos": lambda region: SumOfSquaresLayer(region, degree=3, components=2),
+    "spline": lambda region: SplineLayer(region, knots=4, components=3),
+    "placed": lambda region: SplineLayer(region, knots=[[low, low + (high - low) / 3, high] for low, high in pal.Region(region).bounding_box], components=2),
+    "sum-of-squares": lambda region: SumOfSquaresLayer(region, degree=3, components=2),
     "monomial": lambda region: SumOfSquaresLayer(region, degree=2, components=2, basis="monomial"),
 }
 LAYERS = {f"{family}-{region}": (family, region) for family in FAMILIES for region in REGIONS}
@@ -88,8 +88,8 @@ def test_moments_probabilities_and_queries_are_those_of_the_core(layer):
     assert close(p.mean, family.mean(rows)) and close(p.covariance, family.covariance(rows), 1e-10)
     assert close(p.variance, np.diagonal(family.covariance(rows), axis1=1, axis2=2), 1e-10)
     gamma = x <= "1/2"
-    assert close(p.prob(gamma), family.prob(gamma, rows))
-    assert close(p.prob(gamma) + p.prob(~gamma), 1.0)
+    assert close(p.probability(gamma), family.probability(gamma, rows))
+    assert close(p.probability(gamma) + p.probability(~gamma), 1.0)
     tolerance = 1e-6 if n < 3 else 1e-3
     want = np.array([e.value for e in family.entropy(rows, tolerance)])
     assert close(p.entropy(), want) if n < 3 else close(torch.tensor([e.value for e in p.entropies(tolerance)], dtype=torch.float64), want)
@@ -105,7 +105,7 @@ def test_moments_probabilities_and_queries_are_those_of_the_core(layer):
     want = np.stack([d.log_prob(inside[:, 0].numpy()) for d in family.condition(gamma, rows)], -1)
     got = part.log_prob(inside).numpy()
     assert (np.isfinite(want) == np.isfinite(got)).all() and np.abs(got[np.isfinite(want)] - want[np.isfinite(want)]).max() < 1e-10
-    assert (part.sample((20,))[..., 0] <= 0.5).all() and close(part.prob(gamma), 1.0)
+    assert (part.sample((20,))[..., 0] <= 0.5).all() and close(part.probability(gamma), 1.0)
     assert close(part.mean, np.stack([d.mean() for d in family.condition(gamma, rows)]), 1e-10)
     with pytest.raises(pal.QueryError, match="probability 0"):
         p.condition(x >= 50)
@@ -128,7 +128,7 @@ def test_gradcheck_and_double_backward(layer):
     assert torch.autograd.gradcheck(log_prob, params, fast_mode=True)
     small = params[:1, : layer.num_params]
     assert torch.autograd.gradgradcheck(lambda p: layer(p).log_prob(points[:1, :1]), small, fast_mode=True)
-    assert torch.autograd.gradcheck(lambda params: layer(params).prob(gamma), params, fast_mode=True)
+    assert torch.autograd.gradcheck(lambda params: layer(params).probability(gamma), params, fast_mode=True)
     assert torch.autograd.gradcheck(lambda params: layer(params).mean, params, fast_mode=True)
     part = torch.from_numpy(pal.Region(layer.constraint & gamma).sample(3, seed=1))[:, None]
     assert torch.autograd.gradcheck(lambda params: layer(params).condition(gamma).log_prob(part), params, fast_mode=True)
@@ -225,7 +225,7 @@ def test_samples_follow_the_density_and_the_seed(layer):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_samples_in_short_formats_are_inside(dtype):
-    layer = SplineLayer(x.between(0, 1) & y.between(0, 1) & (x > y) & (3 * x + y < "7/3"), knots=4, mixtures=2)
+    layer = SplineLayer(x.between(0, 1) & y.between(0, 1) & (x > y) & (3 * x + y < "7/3"), knots=4, components=2)
     p = layer(normal(2, layer.num_params, seed=1).to(dtype))
     samples = p.sample((2000,))
     assert samples.dtype == dtype and p.support.check(samples).all()
@@ -237,7 +237,7 @@ def test_training_reaches_the_density_behind_the_data():
     target = layer_of("spline-triangle")
     truth = target(normal(target.num_params, seed=11))
     data = truth.sample((4000,))
-    layer = SplineLayer(REGIONS["triangle"], knots=4, mixtures=3)
+    layer = SplineLayer(REGIONS["triangle"], knots=4, components=3)
     params = normal(layer.num_params, seed=12).requires_grad_()
     optimiser = torch.optim.Adam([params], lr=0.05)
     for _ in range(300):
@@ -250,7 +250,7 @@ def test_training_reaches_the_density_behind_the_data():
 
 
 def test_compiled_layers_give_the_same():
-    for name in ("spline-triangle", "sos-room"):
+    for name in ("spline-triangle", "sum_of_squares-room"):
         layer = layer_of(name)
         points = points_in(layer, 6)
 
@@ -308,9 +308,9 @@ KNOTS = 11
 ROOM = x.between(0, 10) & y.between(0, 10) & ~((x > 2) & (x < 8) & (y > 2) & (y < 8))
 
 
-def bump_in_the_obstacle(mixtures, tail=0.0):
+def bump_in_the_obstacle(components, tail=0.0):
     """Parameters of a layer with 11 knots: a bump at (5, 5) over a tail, and if there are two components, a flat one."""
-    params = torch.zeros(mixtures, 1 + 4 * KNOTS, dtype=torch.float64)
+    params = torch.zeros(components, 1 + 4 * KNOTS, dtype=torch.float64)
     values = [slice(1, 1 + KNOTS), slice(1 + 2 * KNOTS, 1 + 3 * KNOTS)]
     for axis in values:
         params[0, axis] = tail
@@ -321,7 +321,7 @@ def bump_in_the_obstacle(mixtures, tail=0.0):
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_component_without_mass_takes_no_part(dtype):
-    layer = SplineLayer(ROOM, knots=KNOTS, mixtures=2)
+    layer = SplineLayer(ROOM, knots=KNOTS, components=2)
     params = bump_in_the_obstacle(2).to(dtype)
     at = torch.tensor([[1.0, 1.0], [9.0, 0.5]])
     # Flat on an area of 64.
@@ -333,7 +333,7 @@ def test_a_component_without_mass_takes_no_part(dtype):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
 def test_what_is_outside_does_not_drown_what_is_inside(dtype, tolerance):
     """All but a part in 10^16 of the square of this spline is in the obstacle."""
-    layer = SplineLayer(ROOM, knots=KNOTS, mixtures=1)
+    layer = SplineLayer(ROOM, knots=KNOTS, components=1)
     for tail in (1e-8, 1e-5, 1e-2):
         params = bump_in_the_obstacle(1, tail).to(dtype)
         at = torch.tensor([[5.0, 1.5], [1.0, 1.0], [9.0, 6.0]], dtype=torch.float64)
@@ -345,7 +345,7 @@ def test_what_is_outside_does_not_drown_what_is_inside(dtype, tolerance):
 @pytest.mark.parametrize("offset", [10**6, 10**9, 10**12])
 def test_far_from_the_origin(offset):
     region = x.between(offset, offset + 4) & y.between(0, 1) & (x - offset <= 4 * y)
-    layer = SplineLayer(region, knots=6, mixtures=2)
+    layer = SplineLayer(region, knots=6, components=2)
     params = normal(layer.num_params)
     at = points_in(layer, 20)
     want = torch.from_numpy(layer.family.log_prob(params.numpy(), at.numpy()))
@@ -362,7 +362,7 @@ def test_an_empty_batch_has_gradients_of_zero(layer):
 
 def test_parts_without_volume_have_no_density():
     for region in (x.between(0, 1) | (x == 3), (x.between(0, 1) & y.between(0, 1)) | ((x == 3) & y.between(0, 1))):
-        for layer in (SplineLayer(region, knots=4, mixtures=2), SumOfSquaresLayer(region, degree=2)):
+        for layer in (SplineLayer(region, knots=4, components=2), SumOfSquaresLayer(region, degree=2)):
             n = len(layer.family.variables)
             params = normal(layer.num_params)
             at = torch.tensor([[0.5] * n, [3.0] + [0.5] * (n - 1)], dtype=torch.float64)

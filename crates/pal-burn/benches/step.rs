@@ -1,12 +1,12 @@
 //! One training step under a constraint, beside the same network with a plain Gaussian in place of the layer.
 //!
-//! Batch 128, inputs 10, hidden layers 512 and 512, splines with 14 knots and 8 mixtures on the campus map: 456 outputs. The Gaussian has as many outputs:
+//! Batch 128, inputs 10, hidden layers 512 and 512, splines with 14 knots and 8 components on the campus map: 456 outputs. The Gaussian has as many outputs:
 //! means and logarithms of deviations of 228 coordinates. Both take turns, so that whatever else the machine does concerns both.
 
 use std::time::Instant;
 
 use burn::tensor::{DType, Device, Tensor};
-use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::{GeoJsonOptions, parse_geojson};
 use pal::region::Region;
 use pal_burn::{Batch, Mlp, Model, Network, Optimiser, OptimiserSettings, PalLayer, PalModel, matrix};
@@ -21,9 +21,9 @@ const TURNS: usize = 31;
 
 fn main() {
     let constraint = parse_geojson(MAP, &GeoJsonOptions::default()).expect("a map");
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), mixtures: 8 });
-    let family = Compiled::new(&Region::new(&constraint).expect("a region"), &settings).expect("a family");
-    let density = family.distribution(&family.random_params(1, 1)).expect("a density");
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), components: 8 });
+    let family = Family::new(&Region::new(&constraint).expect("a region"), &settings).expect("a family");
+    let density = family.density(&family.random_params(1, 1)).expect("a density");
     let points = density.sample(BATCH, 1).expect("samples");
     let device = Device::flex().autodiff();
     let outputs = family.num_params();

@@ -10,13 +10,13 @@
 use std::error::Error;
 use std::fs;
 
-use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::{Constraint, GeoJsonOptions, parse_geojson, real};
 use pal::region::Region;
 use pal_burn::data::{Position, Walkers, WindowSettings, windows};
 use pal_burn::{
-    Bumps, DType, Device, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows, Scaler, Split, TrainSettings,
-    Trainer, evaluate,
+    DType, Device, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows, Scaler, Split, StudentTHead,
+    TrainSettings, Trainer, evaluate,
 };
 
 const CAMPUS: &str = include_str!("../../pal-cli/assets/campus.geojson");
@@ -54,12 +54,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (train, validation, test) = (part(&split.train), part(&split.validation), part(&split.test));
 
     let region = Region::new(&constraint)?;
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(28), mixtures: 8 });
-    let layer = PalLayer::new(&Compiled::new(&region, &settings)?, &device, DType::F32)?;
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(28), components: 8 });
+    let layer = PalLayer::new(&Family::new(&region, &settings)?, &device, DType::F32)?;
     // The network says where, how wide and with which tails, rather than all values at the knots.
-    let bumps = Bumps::new(&layer).ok_or("splines have bumps")?;
-    let network = Network::new(INPUTS, &[128, 128], bumps.num_params(), &device);
-    let model = PalModel::with_bumps(network, bumps, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
+    let head = StudentTHead::new(&layer).ok_or("splines have bumps")?;
+    let network = Network::new(INPUTS, &[128, 128], head.num_params(), &device);
+    let model = PalModel::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
     let optimiser = OptimiserSettings { learning_rate: 2e-3, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 4, optimiser, ..TrainSettings::default() };
     let mut trainer = Trainer::<PalModel, f32>::new(model, settings);

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::{GeoJsonOptions, parse_geojson};
 use pal::region::Region;
 use pal_burn::data::{Walkers, WindowSettings, windows};
@@ -40,8 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let gaussians = MixtureSettings { components: 8, dimension: 2 };
     let network = Network::new(4, &HIDDEN, gaussians.num_params(), &device);
     let before = Mixture::new(network, gaussians, Scaler::of(&points, 2)).start(&train.points, 0);
-    let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), mixtures: 8 });
-    let layer = PalLayer::new(&Compiled::new(&Region::new(&constraint)?, &splines)?, &device, DType::F32)?;
+    let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), components: 8 });
+    let layer = PalLayer::new(&Family::new(&Region::new(&constraint)?, &splines)?, &device, DType::F32)?;
     let network = Network::new(4, &HIDDEN, layer.num_params(), &device);
     let after = PalModel::new(network, layer).start(&batch, &train.points, 0)?;
 

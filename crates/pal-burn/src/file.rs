@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use burn::tensor::Device;
 use pal::checksum::checksum;
-use pal::density::{Compiled, FileError};
+use pal::density::{Family, FileError};
 use pal::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub struct NetworkFile {
     /// Where points ought to lie.
     pub constraint: Constraint,
     /// Of a model with a layer.
-    pub family: Option<Compiled>,
+    pub family: Option<Family>,
     /// The model.
     pub model: Predictor,
 }
@@ -120,7 +120,7 @@ impl NetworkFile {
         }
         let constraint = parse_smtlib(&constraint)?;
         let family = match &plan.kind {
-            Kind::Pal { .. } => Some(Compiled::from_bytes(file.tensor("family")?.data())?),
+            Kind::Pal { .. } => Some(Family::from_bytes(file.tensor("family")?.data())?),
             _ => None,
         };
         let model = plan.build(&constraint, family.as_ref(), device, 0)?;

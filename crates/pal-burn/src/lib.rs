@@ -10,7 +10,7 @@
 //! use burn::module::Module;
 //! use burn::nn::{Linear, LinearConfig};
 //! use burn::tensor::{DType, Device, Tensor, activation::tanh};
-//! use pal::density::{Compiled, Knots, Settings, SplineSettings};
+//! use pal::density::{Family, Knots, Settings, SplineSettings};
 //! use pal::{formula::reals, region::Region};
 //! use pal_burn::{Optimiser, OptimiserSettings, PalLayer, matrix};
 //!
@@ -29,8 +29,8 @@
 //! // Points y = x / 2 on a square without its upper right quarter.
 //! let [u, v] = reals(["u", "v"]);
 //! let phi = u.between(-1, 1) & v.between(-1, 1) & !(u.gt(0) & v.gt(0));
-//! let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 3 });
-//! let family = Compiled::new(&Region::new(&phi.into())?, &settings)?;
+//! let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 3 });
+//! let family = Family::new(&Region::new(&phi.into())?, &settings)?;
 //! let inputs = [-1.0, 1.0, -1.0, -1.0, 1.0, -1.0, -0.2, 0.9];
 //! let outputs: Vec<f64> = inputs.iter().map(|x| x / 2.0).collect();
 //!
@@ -49,7 +49,7 @@
 //! let params = optimiser.averaged(network).valid().forward(x);
 //! let mean: f32 = layer.log_prob(params.clone(), &y).mean().into_scalar();
 //! assert!(mean > 0.0);
-//! let density = &layer.distributions(params)?[0];
+//! let density = &layer.densities(params)?[0];
 //! assert_eq!(density.probability(&(u.gt(0) & v.gt(0)))?, 0.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -69,7 +69,7 @@ pub mod weights;
 
 pub use burn::tensor::{DType, Device};
 pub use file::{NetworkFile, NetworkFileError};
-pub use layer::{Bumps, Likelihood, PalLayer, Points};
+pub use layer::{Likelihood, PalLayer, Points, StudentTHead};
 pub use model::*;
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, Rule};

@@ -7,7 +7,7 @@
 use burn::module::{Module, Param};
 use burn::optim::{GradientsParams, LBFGSConfig, LineSearchFn};
 use burn::tensor::{Tensor, TensorData};
-use pal::density::{Compiled, DensityError, Recipe};
+use pal::density::{DensityError, Family, Recipe};
 use pal::random::Stream;
 
 use crate::layer::{PalLayer, Points};
@@ -22,10 +22,10 @@ const ROUNDS: usize = 12;
 const FLAT: f64 = 0.1;
 
 /// Parameters of a family to begin with, one row.
-pub fn family_params(compiled: &Compiled, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
+pub fn family_params(compiled: &Family, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
     let mut normal = Normal::new(seed, u64::MAX);
     match compiled.recipe() {
-        Recipe::Sos(recipe) => {
+        Recipe::SumOfSquares(recipe) => {
             let square = |_| {
                 let mut row = vec![0.0; 1 + recipe.size];
                 // The constant comes first; the rest tells the squares apart.
@@ -41,7 +41,7 @@ pub fn family_params(compiled: &Compiled, points: &[f64], seed: u64) -> Result<V
             let (features, _) = compiled.features(&points)?;
             let width = compiled.family().num_features();
             let mut params = Vec::with_capacity(compiled.num_params());
-            for members in clusters(&points, n, recipe.mixtures, seed) {
+            for members in clusters(&points, n, recipe.components, seed) {
                 params.push((members.len().max(1) as f64).ln());
                 let mut from = 0;
                 for axis in &recipe.axes {

@@ -6,7 +6,7 @@ mod common;
 use burn::tensor::activation::tanh;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use common::cubature::{cases, check};
-use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::device::{self, Choice, DeviceError, Operation, Work};
@@ -115,9 +115,9 @@ fn phi() -> Formula {
     x.between(-1, 1) & y.between(-1, 1) & !(x.gt(0) & y.gt(0))
 }
 
-fn family() -> Compiled {
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 3 });
-    Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap()
+fn family() -> Family {
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 3 });
+    Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap()
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn points_outside_have_no_density() {
 
 /// Points near the input, and always inside.
 fn data(device: &Device) -> Rows {
-    let broad = family().distribution(&family().random_params(1, 3)).unwrap().sample(600, 11).unwrap();
+    let broad = family().density(&family().random_params(1, 3)).unwrap().sample(600, 11).unwrap();
     Rows {
         inputs: broad.clone(),
         columns: 2,

@@ -2,7 +2,7 @@
 
 use burn::module::Param;
 use burn::tensor::{DType, Device};
-use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings};
+use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::{
@@ -46,9 +46,9 @@ fn flow() -> Flow {
     weights::write(weights::cast(flow, DTYPE), &sizes.into_iter().map(numbers).collect::<Vec<Vec<f64>>>())
 }
 
-fn pal_model(mixtures: usize) -> PalModel {
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures });
-    let family = Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
+fn pal_model(components: usize) -> PalModel {
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components });
+    let family = Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
     PalModel::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
 }
 
@@ -176,8 +176,9 @@ fn training_starts_near_the_data() {
 /// The factors found by L-BFGS are those of a stationary point: no other factor does better nearby.
 #[test]
 fn scales_of_raw_polynomials_are_fitted() {
-    let settings = Settings::Sos(SosSettings { degree: 4, components: 1, basis: Basis::Monomial, subset: None });
-    let family = Compiled::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
+    let settings =
+        Settings::SumOfSquares(SumOfSquaresSettings { degree: 4, components: 1, basis: Basis::Monomial, subset: None });
+    let family = Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
     let layer = PalLayer::new(&family, &device(), DTYPE).unwrap();
     let points = pal_model(2).sample(None, 1000, 17).unwrap();
     let size = layer.num_params();
@@ -206,23 +207,28 @@ fn scales_of_raw_polynomials_are_fitted() {
 /// A file holds all of a model: what is read back gives the same bits.
 #[test]
 fn files_carry_everything() {
-    let settings = Settings::Sos(SosSettings { degree: 3, components: 2, basis: Basis::Orthonormal, subset: None });
+    let settings = Settings::SumOfSquares(SumOfSquaresSettings {
+        degree: 3,
+        components: 2,
+        basis: Basis::Orthonormal,
+        subset: None,
+    });
     let constraint: pal::formula::Constraint = phi().into();
     let region = Region::new(&constraint).unwrap();
-    let squares = Compiled::new(&region, &settings).unwrap();
-    let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 2 });
-    let splines = Compiled::new(&region, &splines).unwrap();
+    let squares = Family::new(&region, &settings).unwrap();
+    let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 2 });
+    let splines = Family::new(&region, &splines).unwrap();
     let hidden = vec![7, 5];
     let kinds = [
-        Kind::Pal { hidden: hidden.clone(), bumps: false },
-        Kind::Pal { hidden: hidden.clone(), bumps: true },
+        Kind::Pal { hidden: hidden.clone(), student_t: false },
+        Kind::Pal { hidden: hidden.clone(), student_t: true },
         Kind::Mixture { components: 3, hidden: hidden.clone() },
         Kind::Flow { transforms: 2, bins: 4, hidden: hidden.clone() },
         Kind::Relaxed { hidden, relaxed: RelaxedSettings::default() },
     ];
     let points = pal_model(2).sample(None, 40, 17).unwrap();
     for (kind, doubles) in kinds.into_iter().flat_map(|kind| [(kind.clone(), false), (kind, true)]) {
-        let family = if matches!(kind, Kind::Pal { bumps: true, .. }) { &splines } else { &squares };
+        let family = if matches!(kind, Kind::Pal { student_t: true, .. }) { &splines } else { &squares };
         let plan = Plan {
             kind,
             inputs: vec!["a".to_string(), "b".to_string()],

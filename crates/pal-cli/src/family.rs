@@ -3,52 +3,49 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use pal::density::{
-    Basis, Compiled, Conditioning, Knots, MAX_SPLINE_DIMENSION, SosSettings, SplineMixture, SplineSettings, Subset,
-    SumOfSquares,
+    Basis, Conditioning, Family, Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings, Subset, SumOfSquares,
+    SumOfSquaresSettings,
 };
 use pal::number::{Rational, parse_rational};
 use pal::region::Region;
 
-use crate::model::names;
+use crate::model_file::names;
 
 /// A family and what it looks like.
 #[derive(clap::Args)]
 pub struct FamilyArgs {
     /// Which densities
     #[arg(long, value_enum, default_value = "spline")]
-    family: Family,
+    family: FamilyName,
     /// spline: equally spaced knots per axis, ends included [default: 14, for four variables 6]
     #[arg(long, value_name = "K")]
     knots: Option<usize>,
     /// spline: exact positions of the knots of one variable, in place of --knots; may be repeated
     #[arg(long, value_name = "VAR=P,P,...", value_parser = parse_positions)]
     knots_at: Vec<Positions>,
-    /// spline: components of the mixture [default: 8]
-    #[arg(long, value_name = "M")]
-    mixtures: Option<usize>,
-    /// sos: total degree of the polynomials that are squared [default: 6]
+    /// sum-of-squares: total degree of the polynomials that are squared [default: 6]
     #[arg(long, value_name = "D")]
     degree: Option<u16>,
-    /// sos: number of squares [default: 4]
+    /// Components of the mixture, or squares in the sum [default: 8 for splines, 4 for sums of squares]
     #[arg(long, value_name = "C")]
     pub components: Option<usize>,
-    /// sos: the polynomials that coefficients refer to [default: orthonormal]
+    /// sum-of-squares: the polynomials that coefficients refer to [default: orthonormal]
     #[arg(long, value_enum)]
     basis: Option<BasisName>,
-    /// sos: take a random choice of so many members of the basis
+    /// sum-of-squares: take a random choice of so many members of the basis
     #[arg(long, value_name = "N")]
     terms: Option<usize>,
-    /// sos: the seed of that choice [default: 0]
+    /// sum-of-squares: the seed of that choice [default: 0]
     #[arg(long, value_name = "S", requires = "terms")]
     terms_seed: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Family {
+pub enum FamilyName {
     /// Mixtures of products of squared cubic splines
     Spline,
     /// Sums of squares of polynomials
-    Sos,
+    SumOfSquares,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -76,20 +73,12 @@ fn parse_positions(text: &str) -> Result<Positions> {
 impl FamilyArgs {
     /// Options of the other family are mistakes, not noise.
     pub fn check(&self) -> Result<()> {
-        let of_splines = [
-            ("--knots", self.knots.is_some()),
-            ("--knots-at", !self.knots_at.is_empty()),
-            ("--mixtures", self.mixtures.is_some()),
-        ];
-        let of_squares = [
-            ("--degree", self.degree.is_some()),
-            ("--components", self.components.is_some()),
-            ("--basis", self.basis.is_some()),
-            ("--terms", self.terms.is_some()),
-        ];
+        let of_splines = [("--knots", self.knots.is_some()), ("--knots-at", !self.knots_at.is_empty())];
+        let of_squares =
+            [("--degree", self.degree.is_some()), ("--basis", self.basis.is_some()), ("--terms", self.terms.is_some())];
         let (foreign, other, instead) = match self.family {
-            Family::Spline => (&of_squares[..], "sos", "--knots, --knots-at and --mixtures"),
-            Family::Sos => (&of_splines[..], "spline", "--degree, --components, --basis and --terms"),
+            FamilyName::Spline => (&of_squares[..], "sum-of-squares", "--knots, --knots-at and --components"),
+            FamilyName::SumOfSquares => (&of_splines[..], "spline", "--degree, --components, --basis and --terms"),
         };
         if let Some((option, _)) = foreign.iter().find(|(_, given)| *given) {
             bail!("{option} is for --family {other}; this family has {instead}");
@@ -102,7 +91,6 @@ impl FamilyArgs {
         let given = [
             ("--knots", self.knots.is_some()),
             ("--knots-at", !self.knots_at.is_empty()),
-            ("--mixtures", self.mixtures.is_some()),
             ("--degree", self.degree.is_some()),
             ("--components", self.components.is_some() && !mixture),
             ("--basis", self.basis.is_some()),
@@ -119,34 +107,34 @@ impl FamilyArgs {
     pub fn text(&self) -> String {
         let (family, basis) = (self.name(), self.basis.map(|basis| basis as u8));
         let at: Vec<String> = self.knots_at.iter().map(|own| format!("{}={:?}", own.variable, own.positions)).collect();
-        let counts = [self.knots, self.mixtures, self.components, self.terms];
+        let counts = [self.knots, self.components, self.terms];
         format!("{family} {counts:?} {:?} {basis:?} {:?} {at:?}", self.degree, self.terms_seed)
     }
 
     /// The name in reports.
     pub fn name(&self) -> &'static str {
         match self.family {
-            Family::Spline => "spline",
-            Family::Sos => "sos",
+            FamilyName::Spline => "spline",
+            FamilyName::SumOfSquares => "sum-of-squares",
         }
     }
 
     pub fn is_spline(&self) -> bool {
-        self.family == Family::Spline
+        self.family == FamilyName::Spline
     }
 
     /// The family on a region; for sums of squares with its conditioning, if that is wanted.
-    pub fn compile(&self, region: &Region, conditioned: bool) -> Result<(Compiled, Option<Conditioning>)> {
-        if self.family == Family::Spline {
+    pub fn compile(&self, region: &Region, conditioned: bool) -> Result<(Family, Option<Conditioning>)> {
+        if self.family == FamilyName::Spline {
             let n = region.dimension();
             ensure!(
                 n <= MAX_SPLINE_DIMENSION,
-                "--family spline is for 1 to {MAX_SPLINE_DIMENSION} variables, the constraint has {n}; use --family sos"
+                "--family spline is for 1 to {MAX_SPLINE_DIMENSION} variables, the constraint has {n}; use --family sum-of-squares"
             );
-            let settings = SplineSettings { knots: self.knots(region)?, mixtures: self.mixtures.unwrap_or(8) };
+            let settings = SplineSettings { knots: self.knots(region)?, components: self.components.unwrap_or(8) };
             return Ok((SplineMixture::compile(region, &settings)?.into(), None));
         }
-        let settings = SosSettings {
+        let settings = SumOfSquaresSettings {
             degree: self.degree.unwrap_or(6),
             components: self.components.unwrap_or(4),
             basis: match self.basis {

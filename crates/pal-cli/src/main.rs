@@ -10,7 +10,7 @@ mod learn;
 mod limits;
 mod listing;
 mod method;
-mod model;
+mod model_file;
 mod numbers;
 mod output;
 mod picture;
@@ -23,8 +23,8 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use commands::{
-    cells, check, compile, completions, data, demo, eval, fit, integrate, logprob, marginal, mode, moments,
-    parametrise, plot, predict, query, sample, train, volume, wmi,
+    cells, check, compile, completions, data, demo, eval, fit, integrate, logprob, marginal, mode, model, moments,
+    plot, predict, query, sample, train, volume, wmi,
 };
 
 /// How a run ended, when it did not fail.
@@ -77,7 +77,7 @@ enum Command {
     Integrate(integrate::Args),
     Wmi(wmi::Args),
     Compile(compile::Args),
-    Model(parametrise::Args),
+    Model(model::Args),
     Sample(sample::Args),
     Query(query::Args),
     Marginal(marginal::Args),
@@ -104,7 +104,7 @@ fn run(cli: Cli) -> Result<Outcome> {
         Command::Integrate(args) => integrate::run(&args, cli.global),
         Command::Wmi(args) => wmi::run(&args, cli.global),
         Command::Compile(args) => compile::run(&args, cli.global),
-        Command::Model(args) => parametrise::run(&args, cli.global),
+        Command::Model(args) => model::run(&args, cli.global),
         Command::Sample(args) => sample::run(&args, cli.global),
         Command::Query(args) => query::run(&args, cli.global),
         Command::Marginal(args) => marginal::run(&args, cli.global),

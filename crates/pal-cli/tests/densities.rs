@@ -92,7 +92,7 @@ fn one_dimension() {
         &folder,
         "square",
         unit,
-        &["--knots", "5", "--mixtures", "1"],
+        &["--knots", "5", "--components", "1"],
         "0, 0,0.25,0.5,0.75,1, 0.25,0.25,0.25,0.25,0.25\n",
     );
     let line = folder.pal(&["moments", &square, "--poly", "x^2", "--json"]).done().json();
@@ -105,7 +105,7 @@ fn one_dimension() {
     assert_eq!(mode["point"], serde_json::json!([1.0]));
     near(number(&mode, "/log_density"), 3.0f64.ln());
     // The second orthonormal polynomial on [0, 1] is proportional to 2 x - 1: the density is 3 (2 x - 1)^2.
-    let options = ["--family", "sos", "--degree", "1", "--components", "1"];
+    let options = ["--family", "sum-of-squares", "--degree", "1", "--components", "1"];
     let bowl = model(&folder, "bowl", unit, &options, "0,0,1\n");
     let line = folder.pal(&["moments", &bowl, "--json"]).done().json();
     near(number(&line, "/mean/0"), 0.5);
@@ -141,9 +141,10 @@ fn three_dimensions() {
 fn random_models_of_many_rows() {
     let folder = Folder::new("densities-rows");
     folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
-    for options in
-        [&["--knots", "5", "--mixtures", "2"][..], &["--family", "sos", "--degree", "4", "--components", "2"]]
-    {
+    for options in [
+        &["--knots", "5", "--components", "2"][..],
+        &["--family", "sum-of-squares", "--degree", "4", "--components", "2"],
+    ] {
         folder.pal(&[&["compile", "r.smt2", "-o", "f.safetensors", "--quiet"], options].concat()).done();
         folder.pal(&["model", "f.safetensors", "--random", "3", "--rows", "20", "-o", "m.safetensors", "-q"]).done();
         let query = ["query", "m.safetensors", "--where", "(< x y)", "--where", "(>= x y)", "--json"];

@@ -20,7 +20,7 @@ fn assert_fields(value: &Value, fields: &str) {
 fn random() -> Folder {
     let folder = Folder::new(&format!("density-commands-{:?}", std::thread::current().id()).replace(['(', ')'], ""));
     folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
-    folder.pal(&["compile", "r.smt2", "--knots", "5", "--mixtures", "2", "-o", "f.safetensors", "-q"]).done();
+    folder.pal(&["compile", "r.smt2", "--knots", "5", "--components", "2", "-o", "f.safetensors", "-q"]).done();
     folder.pal(&["model", "f.safetensors", "--random", "7", "--rows", "2", "-o", "m.safetensors", "-q"]).done();
     folder
 }
@@ -35,7 +35,7 @@ fn reports_have_the_documented_fields() {
         "cells": 15, "elements": report["elements"], "conditioning": null, "output": "g.safetensors"
     });
     assert_eq!(report, want);
-    let squares = ["compile", "r.smt2", "--family", "sos", "--degree", "3", "--terms", "6", "--check"];
+    let squares = ["compile", "r.smt2", "--family", "sum-of-squares", "--degree", "3", "--terms", "6", "--check"];
     let report = folder.pal(&[&squares[..], &["-o", "g.safetensors", "--json"]].concat()).done().json();
     assert_eq!((&report["parameters"], &report["components"]), (&json!(4 * 7), &json!(4)));
     assert_fields(&report["conditioning"], "start basis orthonormality");
@@ -79,7 +79,8 @@ fn a_condition_number_that_doubles_cannot_tell() {
     let folder = Folder::new("density-commands-check");
     folder.write("r.smt2", INTERVALS);
     let check = |extra: &[&str]| {
-        let start = ["compile", "r.smt2", "--family", "sos", "--basis", "monomial", "--degree", "40", "--check"];
+        let start =
+            ["compile", "r.smt2", "--family", "sum-of-squares", "--basis", "monomial", "--degree", "40", "--check"];
         folder.pal(&[&start[..], &["-o", "f.safetensors"], extra].concat()).done()
     };
     let text = check(&[]).out;

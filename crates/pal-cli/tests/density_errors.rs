@@ -11,9 +11,9 @@ fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write("u.smt2", "(declare-const x Real)(assert (<= 0 x 1))").write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
     folder.write("old.safetensors", "old").write("flat.csv", flat(4, 1));
-    folder.pal(&["compile", "u.smt2", "--knots", "4", "--mixtures", "1", "-o", "f.safetensors", "-q"]).done();
+    folder.pal(&["compile", "u.smt2", "--knots", "4", "--components", "1", "-o", "f.safetensors", "-q"]).done();
     folder.pal(&["model", "f.safetensors", "--params", "flat.csv", "-o", "m.safetensors", "-q"]).done();
-    folder.pal(&["compile", "r.smt2", "--knots", "3", "--mixtures", "1", "-o", "s.safetensors", "-q"]).done();
+    folder.pal(&["compile", "r.smt2", "--knots", "3", "--components", "1", "-o", "s.safetensors", "-q"]).done();
     folder.pal(&["model", "s.safetensors", "--random", "1", "--rows", "2", "-o", "s.safetensors", "-q"]).done();
     folder
 }
@@ -121,12 +121,16 @@ fn constraints_and_settings_without_a_family() {
     for (file, options, message) in [
         ("empty.smt2", &[][..], "the region is empty and has no volume"),
         ("point.smt2", &[], "the region is lower-dimensional and has no volume"),
-        ("open.smt2", &["--family", "sos"], "the region is unbounded in direction x; add bounds"),
+        ("open.smt2", &["--family", "sum-of-squares"], "the region is unbounded in direction x; add bounds"),
         ("bool.smt2", &[], "the constraint has Boolean variables (b)"),
-        ("five.smt2", &[], "--family spline is for 1 to 4 variables, the constraint has 5; use --family sos"),
+        (
+            "five.smt2",
+            &[],
+            "--family spline is for 1 to 4 variables, the constraint has 5; use --family sum-of-squares",
+        ),
         ("four.smt2", &["--knots", "14"], "14 x 14 x 14 x 14 knots in 4 dimensions make a form that is too large"),
         ("u.smt2", &["--knots", "1"], "1 knot per axis; give between 2 and"),
-        ("u.smt2", &["--mixtures", "0"], "0 mixtures; give between 1 and"),
+        ("u.smt2", &["--components", "0"], "0 components; give between 1 and"),
         ("u.smt2", &["--knots-at", "x=0,2,1"], "the knots along `x` must increase"),
         (
             "u.smt2",
@@ -135,9 +139,13 @@ fn constraints_and_settings_without_a_family() {
         ),
         ("u.smt2", &["--knots-at", "z=0,1"], "--knots-at: no variable `z`; there is x"),
         ("u.smt2", &["--knots-at", "x=0,1", "--knots-at", "x=0,1"], "--knots-at: `x` is given twice"),
-        ("r.smt2", &["--family", "sos", "--degree", "9999"], "degree 9999 in 2 variables has too many monomials"),
-        ("r.smt2", &["--family", "sos", "--components", "0"], "0 components; give between 1 and"),
-        ("r.smt2", &["--family", "sos", "--terms", "0"], "0 terms of 28; give between 1 and all of them"),
+        (
+            "r.smt2",
+            &["--family", "sum-of-squares", "--degree", "9999"],
+            "degree 9999 in 2 variables has too many monomials",
+        ),
+        ("r.smt2", &["--family", "sum-of-squares", "--components", "0"], "0 components; give between 1 and"),
+        ("r.smt2", &["--family", "sum-of-squares", "--terms", "0"], "0 terms of 28; give between 1 and all of them"),
         ("nowhere.smt2", &[], "no such file"),
     ] {
         let run = folder.pal(&[&["compile", file, "-o", "old.safetensors"], options].concat());
@@ -145,15 +153,15 @@ fn constraints_and_settings_without_a_family() {
     }
     let compile = |extra: &[&str]| folder.pal(&[&["compile", "u.smt2"], extra].concat());
     compile(&["-o", "old.safetensors", "--degree", "3"])
-        .failed("pal: --degree is for --family sos; this family has --knots");
-    compile(&["-o", "old.safetensors", "--family", "sos", "--knots", "3"])
+        .failed("pal: --degree is for --family sum-of-squares; this family has --knots");
+    compile(&["-o", "old.safetensors", "--family", "sum-of-squares", "--knots", "3"])
         .failed("pal: --knots is for --family spline");
     compile(&["-o", "u.smt2"]).failed("pal: u.smt2: families and models are written as .safetensors");
     compile(&["-o", "no/f.safetensors"]).failed("pal: no/f.safetensors: cannot write: there is no folder `no`");
     std::fs::create_dir(folder.path().join("dir.safetensors")).unwrap();
     compile(&["-o", "dir.safetensors"]).failed("pal: dir.safetensors: cannot write: this is a directory");
     // In four dimensions the default is small enough.
-    folder.pal(&["compile", "four.smt2", "-o", "four.safetensors", "--mixtures", "1", "-q"]).done();
+    folder.pal(&["compile", "four.smt2", "-o", "four.safetensors", "--components", "1", "-q"]).done();
     unchanged(&folder);
 }
 

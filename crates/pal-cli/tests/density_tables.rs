@@ -23,7 +23,7 @@ fn tensors(folder: &Folder, name: &str) -> BTreeMap<String, (Vec<usize>, Vec<u8>
 /// A model with two random rows, `m.safetensors`.
 fn random(folder: &Folder, script: &str) {
     folder.write("r.smt2", script);
-    folder.pal(&["compile", "r.smt2", "--knots", "4", "--mixtures", "3", "-o", "f.safetensors", "-q"]).done();
+    folder.pal(&["compile", "r.smt2", "--knots", "4", "--components", "3", "-o", "f.safetensors", "-q"]).done();
     folder.pal(&["model", "f.safetensors", "--random", "5", "--rows", "2", "-o", "m.safetensors", "-q"]).done();
 }
 
@@ -101,7 +101,7 @@ fn parameters_in_every_form_make_the_same_model() {
     let folder = Folder::new("tables-params");
     let params: [f64; 7] = [0.5, 1.0, -2.0, 3.0, 0.25, -0.5, 0.75];
     let text = params.map(|value| format!("{value}")).join(",");
-    let options = ["--knots", "3", "--mixtures", "1"];
+    let options = ["--knots", "3", "--components", "1"];
     let first = model(&folder, "a", "(declare-const t Real)(assert (<= 0 t 1))", &options, &text);
     let wanted = tensors(&folder, &first);
     let single: Vec<u8> = params.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect();

@@ -20,7 +20,7 @@ const TRAIN: [&str; 19] = [
     "8",
     "--knots",
     "4",
-    "--mixtures",
+    "--components",
     "2",
     "--device",
     "gpu",

@@ -33,7 +33,7 @@ const FIT: [&str; 12] = [
     "20000",
     "--json",
 ];
-const SMALL: [&str; 6] = ["--knots", "5", "--mixtures", "2", "--epochs", "12"];
+const SMALL: [&str; 6] = ["--knots", "5", "--components", "2", "--epochs", "12"];
 
 fn number(value: &Value, field: &str) -> f64 {
     value[field].as_f64().unwrap_or_else(|| panic!("{field} in {value}"))
@@ -43,7 +43,7 @@ fn number(value: &Value, field: &str) -> f64 {
 fn a_uniform_density_is_found_and_cannot_be_beaten() {
     let folder = points("fit-uniform");
     let truth = -3.5f64.ln();
-    for family in [&["--knots", "5", "--mixtures", "2"][..], &["--family", "sos", "--degree", "3"]] {
+    for family in [&["--knots", "5", "--components", "2"][..], &["--family", "sum-of-squares", "--degree", "3"]] {
         let report = folder.pal(&[&FIT[..], family, &["--epochs", "30", "-o", "m.safetensors"]].concat()).done().json();
         // A test of 800 points tells a density from the truth to about this.
         assert!((number(&report, "test_ll") - truth).abs() < 0.03, "{report}");
@@ -121,7 +121,8 @@ fn a_killed_training_resumes_to_the_same_bytes() {
 #[cfg(unix)]
 fn ctrl_c_keeps_the_best_model_so_far() {
     let folder = points("fit-interrupt");
-    let endless = ["--epochs", "1000000", "--patience", "0", "--knots", "5", "--mixtures", "2", "-o", "m.safetensors"];
+    let endless =
+        ["--epochs", "1000000", "--patience", "0", "--knots", "5", "--components", "2", "-o", "m.safetensors"];
     let child = folder.command(&[&FIT[..], &endless].concat()).spawn().unwrap();
     let checkpoint = folder.path().join("m.safetensors.checkpoint");
     let start = Instant::now();
@@ -200,7 +201,7 @@ fn mistakes_are_explained_and_nothing_is_written() {
         fit("train.csv", &["--device", "gpu"])
             .failed("pal: --device gpu: this build cannot use GPUs: build it with the cargo feature");
     }
-    fit("train.csv", &["--degree", "5"]).failed("pal: --degree is for --family sos");
+    fit("train.csv", &["--degree", "5"]).failed("pal: --degree is for --family sum-of-squares");
     fit("train.csv", &["--learning-rate", "1e300", "--epochs", "3"]).failed("pal: the loss is ");
     let train = ["train", "--constraint", "r.smt2", "--data", "train.csv", "-o", "m.safetensors"];
     folder.pal(&[&train[..], &["--inputs", "x"]].concat()).failed("pal: `x` is an input and an output");
@@ -236,8 +237,18 @@ fn a_network_learns_what_depends_on_its_inputs() {
     }
     folder.write("d.csv", &text);
     let train = ["train", "--constraint", "r.smt2", "--data", "d.csv", "--inputs", "side", "--hidden", "16", "--json"];
-    let small =
-        ["--knots", "9", "--mixtures", "2", "--epochs", "25", "--learning-rate", "0.01", "--violation-samples", "5000"];
+    let small = [
+        "--knots",
+        "9",
+        "--components",
+        "2",
+        "--epochs",
+        "25",
+        "--learning-rate",
+        "0.01",
+        "--violation-samples",
+        "5000",
+    ];
     // Two components with all their values and derivatives, or with place, width and tail along each axis.
     for (head, outputs) in [(&["--head", "plain"][..], 2 * (2 * 9 * 2 + 1)), (&[], 2 * 7)] {
         let report = folder.pal(&[&train[..], &small, head, &["-o", "net.safetensors"]].concat()).done().json();
@@ -246,9 +257,9 @@ fn a_network_learns_what_depends_on_its_inputs() {
         assert_eq!(report["violation"], 0.0);
         assert_eq!(report["params"], 16 + 16 + 17 * outputs);
     }
-    for other in [&["--family", "sos"][..], &["--baseline", "mdn"]] {
+    for other in [&["--family", "sum-of-squares"][..], &["--baseline", "mdn"]] {
         folder
-            .pal(&[&train[..], other, &["--head", "bumps", "-o", "x.safetensors"]].concat())
+            .pal(&[&train[..], other, &["--head", "student-t", "-o", "x.safetensors"]].concat())
             .failed("pal: --head is for --family spline");
     }
 
@@ -307,7 +318,8 @@ fn made_data_are_the_same_in_both_formats_and_fit_their_constraints() {
     assert!((number(&report, "true_ll") + 4.505).abs() < 0.05, "{report}");
     folder.pal(&star("s.parquet")).done();
     let train = |data: &'static str, output: &'static str| {
-        let options = ["--inputs", "x1,x2", "--family", "sos", "--degree", "2", "--hidden", "8", "--epochs", "2"];
+        let options =
+            ["--inputs", "x1,x2", "--family", "sum-of-squares", "--degree", "2", "--hidden", "8", "--epochs", "2"];
         let rest = ["--constraint", "s.smt2", "--violation-samples", "2000", "-q", "--data", data, "-o", output];
         folder.pal(&[&["train"][..], &options, &rest].concat()).done();
         folder.read(output)
@@ -325,8 +337,19 @@ fn made_data_are_the_same_in_both_formats_and_fit_their_constraints() {
     let inputs = "x0,y0,x1,y1,x2,y2,x3,y3,x4,y4";
     let train =
         ["train", "--constraint", "c.geojson", "--data", "w.parquet", "--group", "trajectory_id", "--inputs", inputs];
-    let small =
-        ["--knots", "5", "--mixtures", "2", "--hidden", "8", "--epochs", "1", "--json", "--violation-samples", "2000"];
+    let small = [
+        "--knots",
+        "5",
+        "--components",
+        "2",
+        "--hidden",
+        "8",
+        "--epochs",
+        "1",
+        "--json",
+        "--violation-samples",
+        "2000",
+    ];
     let report = folder.pal(&[&train[..], &small, &["-o", "w.safetensors"]].concat()).done().json();
     assert_eq!((&report["outside"], &report["rows"]["dropped"]), (&0.into(), &0.into()));
     folder

@@ -92,7 +92,7 @@ impl Constraint {
         }
         let points = doubles(&points);
         let test = || -> Result<Vec<bool>, MembershipError> {
-            // Compiled when first needed.
+            // Family when first needed.
             let test = match self.1.get() {
                 Some(test) => test,
                 None => {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use numpy::PyReadonlyArray1;
-use pal::query::{Distribution, Entropy, EntropyOptions, Mode, ModeOptions, ModeStop};
+use pal::density;
+use pal::query::{Entropy, EntropyOptions, Mode, ModeOptions, ModeStop};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -17,7 +18,7 @@ use crate::work::run;
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[pyclass(frozen, module = "pal._core")]
-pub struct Density(pub Distribution);
+pub struct Density(pub density::Density);
 
 type Input<'py> = PyReadonlyArray1<'py, f64>;
 
@@ -60,12 +61,12 @@ pub fn mode_answer(py: Python<'_>, mode: Mode) -> ModeAnswer<'_> {
 impl Density {
     #[getter]
     fn variables(&self) -> Vec<String> {
-        names(&self.0.domain().constraint().reals)
+        names(&self.0.support().constraint().reals)
     }
 
     #[getter]
     fn constraint(&self) -> Constraint {
-        self.0.domain().constraint().clone().into()
+        self.0.support().constraint().clone().into()
     }
 
     fn log_prob<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Doubles<'py>> {

@@ -1,7 +1,9 @@
 //! Families of densities compiled on a region: questions about many parameter vectors at once.
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pal::density::{Basis, Compiled, FileError, Knots, Model, Recipe, Settings, SosSettings, SplineSettings, Subset};
+use pal::density::{
+    self, Basis, FileError, Knots, Model, Recipe, Settings, SplineSettings, Subset, SumOfSquaresSettings,
+};
 use pal::formula::Var;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -20,7 +22,7 @@ use crate::work::run;
 
 /// A family of densities compiled on a region.
 #[pyclass(frozen, module = "pal._core")]
-pub struct Family(pub Compiled);
+pub struct Family(pub density::Family);
 
 type Input<'py> = PyReadonlyArray1<'py, f64>;
 
@@ -35,7 +37,7 @@ impl Family {
         py: Python<'_>,
         region: &Bound<'_, Region>,
         knots: &Bound<'_, PyAny>,
-        mixtures: usize,
+        components: usize,
     ) -> PyResult<Family> {
         let knots = match knots.extract::<usize>() {
             Ok(count) => Knots::Uniform(count),
@@ -45,13 +47,13 @@ impl Family {
                 Knots::At(lists.iter().map(list).collect::<PyResult<_>>()?)
             }
         };
-        Family::compile(py, region, Settings::Spline(SplineSettings { knots, mixtures }))
+        Family::compile(py, region, Settings::Spline(SplineSettings { knots, components }))
     }
 
     /// Sums of squares of polynomials; `terms` and `seed` choose some of the basis.
     #[staticmethod]
     #[pyo3(signature = (region, degree, components, basis, terms=None, seed=0))]
-    fn sos(
+    fn sum_of_squares(
         py: Python<'_>,
         region: &Bound<'_, Region>,
         degree: u16,
@@ -70,7 +72,7 @@ impl Family {
             }
         };
         let subset = terms.map(|terms| Subset { terms, seed });
-        Family::compile(py, region, Settings::Sos(SosSettings { degree, components, basis, subset }))
+        Family::compile(py, region, Settings::SumOfSquares(SumOfSquaresSettings { degree, components, basis, subset }))
     }
 
     /// Reads a file: a family, and the parameters of a model if it has any.
@@ -79,7 +81,7 @@ impl Family {
         let bytes = bytes.to_vec();
         let load = || match Model::from_bytes(&bytes) {
             Ok(model) => Ok((model.family().clone(), Some(model.params().to_vec()))),
-            Err(FileError::NoParams) => Compiled::from_bytes(&bytes).map(|family| (family, None)),
+            Err(FileError::NoParams) => density::Family::from_bytes(&bytes).map(|family| (family, None)),
             Err(error) => Err(error),
         };
         let (family, params) = run(py, "loading", load)?;
@@ -105,7 +107,7 @@ impl Family {
 
     #[getter]
     fn constraint(&self) -> Constraint {
-        self.0.domain().constraint().clone().into()
+        self.0.support().constraint().clone().into()
     }
 
     #[getter]
@@ -126,7 +128,7 @@ impl Family {
     /// Ends of the bins per variable.
     #[getter]
     fn edges(&self) -> Vec<Vec<f64>> {
-        self.0.domain().grid().axes().iter().map(|axis| axis.positions()).collect()
+        self.0.support().grid().axes().iter().map(|axis| axis.positions()).collect()
     }
 
     fn random_params<'py>(&self, py: Python<'py>, rows: usize, seed: u64) -> Doubles<'py> {
@@ -139,11 +141,11 @@ impl Family {
         match run(py, "preparing", || Ok::<_, PyErr>(self.0.recipe()))? {
             Recipe::Spline(recipe) => {
                 dict.set_item("family", "spline")?;
-                dict.set_item("mixtures", recipe.mixtures)?;
+                dict.set_item("components", recipe.components)?;
                 dict.set_item("log_volume", recipe.log_volume)?;
                 dict.set_item("params", recipe.axes.iter().map(|axis| axis.params).collect::<Vec<_>>())?;
                 dict.set_item("nodes", recipe.axes.iter().map(|axis| axis.nodes).collect::<Vec<_>>())?;
-                let axes = self.0.domain().grid().axes();
+                let axes = self.0.support().grid().axes();
                 let rests: Vec<_> = axes.iter().map(|axis| array(py, axis.rests())).collect();
                 dict.set_item("rests", rests)?;
                 let widths = axes.iter().map(|axis| (0..axis.bins()).map(|bin| axis.width(bin)).collect());
@@ -154,8 +156,8 @@ impl Family {
                 dict.set_item("values", values)?;
                 dict.set_item("form", array(py, recipe.form))?;
             }
-            Recipe::Sos(recipe) => {
-                dict.set_item("family", "sos")?;
+            Recipe::SumOfSquares(recipe) => {
+                dict.set_item("family", "sum-of-squares")?;
                 dict.set_item("components", recipe.components)?;
                 dict.set_item("size", recipe.size)?;
                 dict.set_item("damped", recipe.damped)?;
@@ -255,7 +257,7 @@ impl Family {
 
     fn densities<'py>(&self, py: Python<'py>, params: Input<'py>) -> PyResult<Vec<Density>> {
         let params = doubles(&params);
-        let densities = run(py, "preparing", || self.0.distributions(&params))?;
+        let densities = run(py, "preparing", || self.0.densities(&params))?;
         Ok(densities.into_iter().map(Density).collect())
     }
 
@@ -315,7 +317,7 @@ impl Family {
 impl Family {
     fn compile(py: Python<'_>, region: &Bound<'_, Region>, settings: Settings) -> PyResult<Family> {
         let region = &region.get().region;
-        run(py, "compiling", || Compiled::new(region, &settings)).map(Family)
+        run(py, "compiling", || density::Family::new(region, &settings)).map(Family)
     }
 }
 

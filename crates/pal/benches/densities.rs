@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings, SumOfSquares};
+use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquares, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, GeoJsonOptions, Linear, Polygon, Ring, Var, parse_geojson, real, reals};
 use pal::query::{EntropyOptions, ModeOptions};
 use pal::region::Region;
@@ -44,20 +44,20 @@ fn group<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, Wal
     group
 }
 
-fn spline(constraint: &Constraint, knots: usize, mixtures: usize) -> Compiled {
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), mixtures });
-    Compiled::new(&Region::new(constraint).unwrap(), &settings).unwrap()
+fn spline(constraint: &Constraint, knots: usize, components: usize) -> Family {
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), components });
+    Family::new(&Region::new(constraint).unwrap(), &settings).unwrap()
 }
 
-fn sos(constraint: &Constraint, degree: u16) -> SumOfSquares {
-    let settings = SosSettings { degree, components: 4, basis: Basis::Orthonormal, subset: None };
+fn sum_of_squares(constraint: &Constraint, degree: u16) -> SumOfSquares {
+    let settings = SumOfSquaresSettings { degree, components: 4, basis: Basis::Orthonormal, subset: None };
     SumOfSquares::compile(&Region::new(constraint).unwrap(), &settings).unwrap()
 }
 
 /// Points of a low-discrepancy sequence in the box around the constraint.
-fn points(family: &Compiled, count: usize) -> Vec<f64> {
+fn points(family: &Family, count: usize) -> Vec<f64> {
     let ends: Vec<(f64, f64)> =
-        family.domain().grid().axes().iter().map(|a| (a.positions()[0], a.positions()[a.bins()])).collect();
+        family.support().grid().axes().iter().map(|a| (a.positions()[0], a.positions()[a.bins()])).collect();
     let steps = [0.754_877_666_246_693, 0.569_840_290_998_053_2];
     (0..count)
         .flat_map(|k| ends.iter().zip(steps).map(move |((a, b), step)| a + (b - a) * (k as f64 * step).fract()))
@@ -65,13 +65,13 @@ fn points(family: &Compiled, count: usize) -> Vec<f64> {
 }
 
 /// An obstacle in the middle of the box: a convex quadrilateral.
-fn obstacle(family: &Compiled) -> Formula {
-    let axes = family.domain().grid().axes();
+fn obstacle(family: &Family) -> Formula {
+    let axes = family.support().grid().axes();
     let at = |j: usize, share: f64| {
         let (low, high) = (axes[j].positions()[0], axes[j].positions()[axes[j].bins()]);
         pal::number::from_f64((low + share * (high - low)).round()).unwrap()
     };
-    let variable = |j: usize| -> Linear { real(family.domain().constraint().reals[j].name()) };
+    let variable = |j: usize| -> Linear { real(family.support().constraint().reals[j].name()) };
     let (x, y) = (variable(0), variable(1));
     let far = at(0, 0.7) + at(1, 0.6);
     x.ge(at(0, 0.3)) & y.ge(at(1, 0.3)) & (&x + &y).le(far)
@@ -80,15 +80,15 @@ fn obstacle(family: &Compiled) -> Formula {
 fn bench_splines(criterion: &mut Criterion) {
     for (name, constraint) in maps() {
         let family = spline(&constraint, 14, 8);
-        println!("{name}: {} cells, {} boxes and triangles", family.domain().cells(), family.domain().elements());
+        println!("{name}: {} cells, {} boxes and triangles", family.support().cells(), family.support().elements());
         let width = family.num_params();
         let params = family.random_params(10_000, 1);
         let one = &params[..width];
         let cloud = points(&family, 1_000_000);
-        let density = family.distribution(one).unwrap();
+        let density = family.density(one).unwrap();
         let sampler = density.sampler().unwrap();
         let gamma = obstacle(&family);
-        let mut group = group(criterion, &format!("{name}, 14 knots, 8 mixtures"));
+        let mut group = group(criterion, &format!("{name}, 14 knots, 8 components"));
         group.bench_function("compile, from the formula", |b| b.iter(|| spline(&constraint, 14, 8)));
         group.bench_function("log-density of 10^6 points", |b| b.iter(|| family.log_prob(one, &cloud).unwrap()));
         group.bench_function("gradient of 10^6 log-densities", |b| {
@@ -123,7 +123,7 @@ fn bench_sums_of_squares(criterion: &mut Criterion) {
     println!("|---|---|---|---|---|---|---|");
     for (name, constraint, degree) in &cases {
         let start = Instant::now();
-        let family = sos(constraint, *degree);
+        let family = sum_of_squares(constraint, *degree);
         let seconds = start.elapsed().as_secs_f64();
         let found = family.conditioning();
         println!(
@@ -135,14 +135,14 @@ fn bench_sums_of_squares(criterion: &mut Criterion) {
         );
     }
     for (name, constraint, degree) in [("7-star", star(7), 7), ("7-star", star(7), 14)] {
-        let family: Compiled = sos(&constraint, degree).into();
+        let family: Family = sum_of_squares(&constraint, degree).into();
         let params = family.random_params(1000, 1);
         let one = &params[..family.num_params()];
         let cloud = points(&family, 1_000_000);
-        let density = family.distribution(one).unwrap();
+        let density = family.density(one).unwrap();
         let sampler = density.sampler().unwrap();
         let mut group = group(criterion, &format!("{name}, 4 squares of degree {degree}"));
-        group.bench_function("compile, from the formula", |b| b.iter(|| sos(&constraint, degree)));
+        group.bench_function("compile, from the formula", |b| b.iter(|| sum_of_squares(&constraint, degree)));
         group.bench_function("log-density of 10^6 points", |b| b.iter(|| family.log_prob(one, &cloud).unwrap()));
         group.bench_function("normalisers of 1000 parameter vectors", |b| {
             b.iter(|| family.log_normaliser(&params).unwrap())

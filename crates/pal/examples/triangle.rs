@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::reals;
 use pal::query::ModeOptions;
 use pal::region::Region;
@@ -15,9 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("area {} cells {}", region.exact_volume()?, region.decompose()?.len());
 
     // A family of densities that live on it, and one of them.
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(6), mixtures: 2 });
-    let family = Compiled::new(&region, &settings)?;
-    let density = family.distribution(&family.random_params(1, 1))?;
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(6), components: 2 });
+    let family = Family::new(&region, &settings)?;
+    let density = family.density(&family.random_params(1, 1))?;
 
     // Every question has an exact answer.
     let below = y1.le(&y2);

@@ -2,26 +2,27 @@
 
 mod common;
 
-use common::densities::{Case, distance, given_knots, in_doubles, sos, spline};
-use pal::density::{Basis, Compiled};
+use common::densities::{Case, distance, given_knots, in_doubles, spline, sum_of_squares};
+use pal::density::Density;
+use pal::density::{Basis, Family};
 use pal::polynomial::Polynomial;
-use pal::query::{Distribution, EntropyOptions};
+use pal::query::EntropyOptions;
 
 const ROWS: usize = 4;
 
-fn cases() -> [(Case, Compiled, Vec<f64>, Vec<Distribution>); 5] {
+fn cases() -> [(Case, Family, Vec<f64>, Vec<Density>); 5] {
     [
         ("notched", spline(4, 2)),
-        ("star", sos(4, 3, Basis::Orthonormal)),
+        ("star", sum_of_squares(4, 3, Basis::Orthonormal)),
         ("triangle", given_knots(&[&[(0, 1), (1, 3), (1, 1)], &[(-1, 1), (3, 1)]], 1)),
-        ("boxes", sos(2, 2, Basis::Monomial)),
+        ("boxes", sum_of_squares(2, 2, Basis::Monomial)),
         ("notched cube", spline(2, 2)),
     ]
     .map(|(region, settings)| {
         let case = Case::new(region, settings);
         let family = case.compile();
         let params = family.random_params(ROWS, 5);
-        let densities = family.distributions(&params).unwrap();
+        let densities = family.densities(&params).unwrap();
         (case, family, params, densities)
     })
 }
@@ -35,9 +36,9 @@ fn value(case: &Case) -> f64 {
 #[test]
 fn moments() {
     for (case, family, params, densities) in cases() {
-        let each = |f: &dyn Fn(&Distribution) -> Vec<f64>| densities.iter().flat_map(f).collect::<Vec<f64>>();
-        assert!(distance(&family.mean(&params).unwrap(), &each(&Distribution::mean)) < 1e-11, "{case}");
-        assert!(distance(&family.covariance(&params).unwrap(), &each(&Distribution::covariance)) < 1e-11, "{case}");
+        let each = |f: &dyn Fn(&Density) -> Vec<f64>| densities.iter().flat_map(f).collect::<Vec<f64>>();
+        assert!(distance(&family.mean(&params).unwrap(), &each(&Density::mean)) < 1e-11, "{case}");
+        assert!(distance(&family.covariance(&params).unwrap(), &each(&Density::covariance)) < 1e-11, "{case}");
         let polynomials = ["x1^3 - x2", "2*x1*x2 + 1"].map(|text| Polynomial::parse(text).unwrap());
         let alone = each(&|density| polynomials.iter().map(|p| density.expectation(p).unwrap()).collect());
         let together = family.expectation(&polynomials).unwrap().values(&params).unwrap();
@@ -118,7 +119,7 @@ fn numbers_that_do_not_fit_are_refused() {
             family.log_prob(&params, &points[..n]).is_err() && family.log_prob(&params, &points[1..]).is_err(),
             "{case}"
         );
-        assert!(family.distribution(&params).is_err(), "{case}");
+        assert!(family.density(&params).is_err(), "{case}");
         let one = &params[..family.num_params()];
         assert!(family.log_prob_vjp(one, &points[..n], &[1.0, 1.0]).is_err(), "{case}");
         assert!(family.log_normaliser_vjp(one, &[]).is_err(), "{case}");

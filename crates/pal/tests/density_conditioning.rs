@@ -5,21 +5,21 @@
 
 mod common;
 
-use common::densities::{Case, place, scenes, sos, star};
-use pal::density::{Basis, Compiled, Conditioning, Settings, SumOfSquares};
+use common::densities::{Case, place, scenes, star, sum_of_squares};
+use pal::density::{Basis, Conditioning, Family, Settings, SumOfSquares};
 use pal::formula::{Formula, Linear};
 use pal::number::from_f64;
 use pal::query::{ModeOptions, ModeStop};
 
 /// Compiles, checks the mass of densities with random coefficients, and returns what the family says about itself.
 fn check(case: &Case, seeds: u64) -> Conditioning {
-    let Settings::Sos(settings) = &case.settings else { panic!("{case}: not a sum of squares") };
+    let Settings::SumOfSquares(settings) = &case.settings else { panic!("{case}: not a sum of squares") };
     let family = SumOfSquares::compile(&case.region(), settings).unwrap_or_else(|error| panic!("{case}: {error}"));
     let conditioning = family.conditioning();
-    let family: Compiled = family.into();
+    let family: Family = family.into();
     let rule = case.cubature(&Formula::yes(), 0);
     for seed in 0..seeds {
-        let density = family.distribution(&family.random_params(1, seed)).unwrap();
+        let density = family.density(&family.random_params(1, seed)).unwrap();
         let mass = rule.mass(&density);
         assert!((mass - 1.0).abs() < 1e-10, "{case}: mass {mass}");
     }
@@ -34,7 +34,7 @@ fn check_orthonormal(case: &Case, seeds: u64) {
 }
 
 fn on_star(corners: usize, degree: u16) -> Case {
-    Case::on(&format!("{corners}-star"), star(corners, 10.0), sos(degree, 2, Basis::Orthonormal))
+    Case::on(&format!("{corners}-star"), star(corners, 10.0), sum_of_squares(degree, 2, Basis::Orthonormal))
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn compiled_forms_of_high_degree() {
         let case = on_star(corners, degree);
         let family = case.compile();
         let params = family.random_params(2, 5);
-        let densities = family.distributions(&params).unwrap();
+        let densities = family.densities(&params).unwrap();
         for part in &case.partition(3)[..2] {
             let rule = case.cubature(part, 0);
             for (got, density) in family.event(part).unwrap().probability(&params).unwrap().iter().zip(&densities) {
@@ -104,7 +104,7 @@ fn members_of_the_basis_are_orthonormal() {
         let want = case.ends().iter().map(|ends| common::densities::in_doubles(ends).1.ln()).sum::<f64>();
         let square: f64 = params.iter().map(|u| u * u).sum();
         assert!((log_normaliser - want - square.ln()).abs() < 1e-12, "{i} {j}: {log_normaliser}");
-        let mass = rule.mass(&family.distribution(&params).unwrap());
+        let mass = rule.mass(&family.density(&params).unwrap());
         assert!((mass - 1.0).abs() < 1e-11, "{i} {j}: {mass}");
     }
 }
@@ -112,14 +112,14 @@ fn members_of_the_basis_are_orthonormal() {
 /// Legendre polynomials are orthonormal on a box and nowhere else; monomials nowhere.
 #[test]
 fn other_bases_know_their_condition() {
-    let on_box = check(&Case::new("box", sos(8, 1, Basis::Legendre)), 1);
+    let on_box = check(&Case::new("box", sum_of_squares(8, 1, Basis::Legendre)), 1);
     assert!(on_box.orthonormality < 1e-12 && (on_box.basis - 1.0).abs() < 1e-12, "{on_box:?}");
-    let on_triangle = check(&Case::new("triangle", sos(6, 1, Basis::Legendre)), 1);
+    let on_triangle = check(&Case::new("triangle", sum_of_squares(6, 1, Basis::Legendre)), 1);
     assert!(on_triangle.orthonormality > 0.1 && on_triangle.basis > 100.0, "{on_triangle:?}");
-    let monomials = check(&Case::new("triangle", sos(6, 1, Basis::Monomial)), 1);
+    let monomials = check(&Case::new("triangle", sum_of_squares(6, 1, Basis::Monomial)), 1);
     assert!(monomials.basis > 10.0 * on_triangle.basis && monomials.start == monomials.basis, "{monomials:?}");
     // Worse with every degree, and hopeless far from the origin.
-    let lower = check(&Case::new("triangle", sos(3, 1, Basis::Monomial)), 1);
+    let lower = check(&Case::new("triangle", sum_of_squares(3, 1, Basis::Monomial)), 1);
     assert!(lower.basis < monomials.basis / 100.0, "{lower:?}");
 }
 
@@ -127,8 +127,8 @@ fn other_bases_know_their_condition() {
 #[test]
 fn shift_and_scale_do_not_matter() {
     for region in ["far", "tiny", "two intervals", "simplex 3"] {
-        let settings = match sos(5, 1, Basis::Orthonormal) {
-            Settings::Sos(settings) => settings,
+        let settings = match sum_of_squares(5, 1, Basis::Orthonormal) {
+            Settings::SumOfSquares(settings) => settings,
             other => panic!("{other:?}"),
         };
         let region = pal::region::Region::new(&place(region)).unwrap();
@@ -149,6 +149,6 @@ fn stars_at_degree_eighteen() {
 #[ignore = "minutes without optimisation"]
 fn maps_at_degree_twenty_four() {
     for (name, constraint) in scenes() {
-        check_orthonormal(&Case::on(&name, constraint, sos(24, 2, Basis::Orthonormal)), 2);
+        check_orthonormal(&Case::on(&name, constraint, sum_of_squares(24, 2, Basis::Orthonormal)), 2);
     }
 }

@@ -4,8 +4,8 @@ mod common;
 
 use std::collections::{BTreeMap, HashMap};
 
-use common::densities::{Case, catalogue, sos, spline};
-use pal::density::{Basis, Compiled, FileError, Model};
+use common::densities::{Case, catalogue, spline, sum_of_squares};
+use pal::density::{Basis, Family, FileError, Model};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 fn bits(values: &[f64]) -> Vec<u64> {
@@ -22,9 +22,9 @@ fn files_hold_everything_bit_for_bit() {
         let read = Model::from_bytes(&bytes).unwrap();
         assert_eq!(bits(read.params()), bits(&params), "{case}");
         assert_eq!((read.rows(), read.family().family().settings()), (2, case.settings.clone()), "{case}");
-        assert_eq!(read.family().domain().constraint().reals, case.constraint.reals, "{case}");
+        assert_eq!(read.family().support().constraint().reals, case.constraint.reals, "{case}");
         // The same tensors, log-densities, gradients and samples, to the last bit.
-        let tensors = |family: &Compiled| {
+        let tensors = |family: &Family| {
             let parts = family.family().tensors().into_iter();
             parts.map(|(name, shape, values)| (name, shape, bits(&values))).collect::<Vec<_>>()
         };
@@ -42,22 +42,22 @@ fn files_hold_everything_bit_for_bit() {
         ] {
             assert_eq!(bits(&a.unwrap()), bits(&b.unwrap()), "{case}");
         }
-        let draw = |family: &Compiled| family.sample(&params, 20, 1).unwrap();
+        let draw = |family: &Family| family.sample(&params, 20, 1).unwrap();
         assert_eq!(bits(&draw(&family)), bits(&draw(read.family())), "{case}");
         // Writing again, and writing the family alone.
         assert_eq!(read.to_bytes().unwrap(), bytes, "{case}");
         let alone = family.to_bytes().unwrap();
-        assert_eq!(Compiled::from_bytes(&alone).unwrap().to_bytes().unwrap(), alone, "{case}");
+        assert_eq!(Family::from_bytes(&alone).unwrap().to_bytes().unwrap(), alone, "{case}");
         assert!(matches!(Model::from_bytes(&alone), Err(FileError::NoParams)), "{case}");
-        assert_eq!(tensors(&Compiled::from_bytes(&bytes).unwrap()), tensors(&family), "{case}");
+        assert_eq!(tensors(&Family::from_bytes(&bytes).unwrap()), tensors(&family), "{case}");
     }
 }
 
 fn models() -> Vec<(Case, Model)> {
     let cases = [
         Case::new("triangle", spline(2, 2)),
-        Case::new("notched", sos(2, 1, Basis::Orthonormal)),
-        Case::new("box", sos(1, 2, Basis::Monomial)),
+        Case::new("notched", sum_of_squares(2, 1, Basis::Orthonormal)),
+        Case::new("box", sum_of_squares(1, 2, Basis::Monomial)),
     ];
     let model = |case: Case| {
         let family = case.compile();
@@ -248,20 +248,20 @@ fn settings_that_make_no_sense_are_refused() {
         "",
         "{}",
         r#"{"family":"other"}"#,
-        r#"{"family":"spline","knots":{"uniform":1},"mixtures":1}"#,
-        r#"{"family":"spline","knots":{"uniform":1000000000},"mixtures":1}"#,
-        r#"{"family":"spline","knots":{"uniform":18446744073709551615},"mixtures":18446744073709551615}"#,
-        r#"{"family":"spline","knots":{"at":[["0","1"]]},"mixtures":1}"#,
-        r#"{"family":"spline","knots":{"at":[["0","1/0"],["0","1"]]},"mixtures":1}"#,
-        r#"{"family":"spline","knots":{"at":[["1","0"],["0","1"]]},"mixtures":1}"#,
-        r#"{"family":"spline","knots":{"at":[[],[]]},"mixtures":1}"#,
-        r#"{"family":"spline","knots":{"uniform":3},"mixtures":0}"#,
-        r#"{"family":"spline","knots":{"uniform":2},"mixtures":2,"more":1}"#,
-        r#"{"family":"sos","degree":65535,"components":1}"#,
-        r#"{"family":"sos","degree":2,"components":0}"#,
-        r#"{"family":"sos","degree":2,"components":1,"subset":{"terms":0,"seed":1}}"#,
-        r#"{"family":"sos","degree":2,"components":1,"subset":{"terms":7,"seed":1}}"#,
-        r#"{"family":"sos","degree":-1,"components":1}"#,
+        r#"{"family":"spline","knots":{"uniform":1},"components":1}"#,
+        r#"{"family":"spline","knots":{"uniform":1000000000},"components":1}"#,
+        r#"{"family":"spline","knots":{"uniform":18446744073709551615},"components":18446744073709551615}"#,
+        r#"{"family":"spline","knots":{"at":[["0","1"]]},"components":1}"#,
+        r#"{"family":"spline","knots":{"at":[["0","1/0"],["0","1"]]},"components":1}"#,
+        r#"{"family":"spline","knots":{"at":[["1","0"],["0","1"]]},"components":1}"#,
+        r#"{"family":"spline","knots":{"at":[[],[]]},"components":1}"#,
+        r#"{"family":"spline","knots":{"uniform":3},"components":0}"#,
+        r#"{"family":"spline","knots":{"uniform":2},"components":2,"more":1}"#,
+        r#"{"family":"sum-of-squares","degree":65535,"components":1}"#,
+        r#"{"family":"sum-of-squares","degree":2,"components":0}"#,
+        r#"{"family":"sum-of-squares","degree":2,"components":1,"subset":{"terms":0,"seed":1}}"#,
+        r#"{"family":"sum-of-squares","degree":2,"components":1,"subset":{"terms":7,"seed":1}}"#,
+        r#"{"family":"sum-of-squares","degree":-1,"components":1}"#,
     ];
     for (case, model) in models() {
         for text in texts {
@@ -285,7 +285,7 @@ fn huge_shapes_are_refused() {
             for size in [header.len() as u64, u64::MAX, 1 << 40] {
                 let bytes = [&size.to_le_bytes()[..], header.as_bytes(), &[0; 64]].concat();
                 assert!(
-                    Model::from_bytes(&bytes).is_err() && Compiled::from_bytes(&bytes).is_err(),
+                    Model::from_bytes(&bytes).is_err() && Family::from_bytes(&bytes).is_err(),
                     "{shape} {end} {size}"
                 );
             }

@@ -3,9 +3,9 @@
 mod common;
 
 use common::densities::oracle::{Dual, Oracle};
-use common::densities::{Case, catalogue, distance, given_knots, some_of_sos, sos, spline};
+use common::densities::{Case, catalogue, distance, given_knots, some_of_squares, spline, sum_of_squares};
 use common::{Dice, ratio, variables};
-use pal::density::{Basis, Compiled};
+use pal::density::{Basis, Family};
 use pal::formula::{Constraint, Formula};
 
 /// Regions of ordinary size: here oracle and library see the same coordinates to the last digits.
@@ -13,24 +13,24 @@ fn cases() -> Vec<Case> {
     let axes: [&[(i64, i64)]; 2] = [&[(-1, 1), (0, 1), (1, 4), (1, 1)], &[(0, 1), (2, 5), (2, 1)]];
     [
         ("interval", spline(5, 2)),
-        ("two intervals", sos(4, 3, Basis::Orthonormal)),
+        ("two intervals", sum_of_squares(4, 3, Basis::Orthonormal)),
         ("notched", spline(4, 3)),
         ("triangle", given_knots(&axes, 2)),
         ("boxes", spline(2, 1)),
-        ("touching", sos(2, 2, Basis::Legendre)),
-        ("star", sos(4, 2, Basis::Orthonormal)),
-        ("notched", sos(3, 2, Basis::Monomial)),
-        ("box", sos(1, 1, Basis::Orthonormal)),
+        ("touching", sum_of_squares(2, 2, Basis::Legendre)),
+        ("star", sum_of_squares(4, 2, Basis::Orthonormal)),
+        ("notched", sum_of_squares(3, 2, Basis::Monomial)),
+        ("box", sum_of_squares(1, 1, Basis::Orthonormal)),
         ("simplex 3", spline(2, 2)),
-        ("notched cube", sos(2, 2, Basis::Orthonormal)),
-        ("cut box 4", sos(1, 2, Basis::Monomial)),
+        ("notched cube", sum_of_squares(2, 2, Basis::Orthonormal)),
+        ("cut box 4", sum_of_squares(1, 2, Basis::Monomial)),
     ]
     .map(|(region, settings)| Case::new(region, settings))
     .into()
 }
 
 /// Random parameters; from the second row on some are zero.
-fn parameters(family: &Compiled, row: usize) -> Vec<f64> {
+fn parameters(family: &Family, row: usize) -> Vec<f64> {
     let mut dice = Dice::new(900 + row as u64);
     let mut params = family.random_params(row + 1, 17)[row * family.num_params()..].to_vec();
     params.iter_mut().for_each(|p| *p = if row > 0 && dice.chance(25) { 0.0 } else { *p });
@@ -106,8 +106,8 @@ fn differences(params: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
 
 #[test]
 fn gradients_are_limits_of_differences() {
-    let mut subsets = vec![Case::new("star", some_of_sos(4, 2, Basis::Orthonormal, 6))];
-    subsets.push(Case::new("triangle", some_of_sos(3, 1, Basis::Monomial, 4)));
+    let mut subsets = vec![Case::new("star", some_of_squares(4, 2, Basis::Orthonormal, 6))];
+    subsets.push(Case::new("triangle", some_of_squares(3, 1, Basis::Monomial, 4)));
     // The regions of extreme size too: gradients are as good there as anywhere.
     for case in catalogue().into_iter().chain(subsets) {
         let family = case.compile();
@@ -148,7 +148,8 @@ fn where_digits_cancel() {
         let mut families = vec![(spline(2, 1), [vec![0.0], [0.0, 0.0, 1.0, -1.0].repeat(n)].concat())];
         if n == 1 {
             // t (1 - t) = 1/6 - P_2(2 t - 1) / 6
-            families.push((sos(2, 1, Basis::Legendre), vec![0.0, 1.0 / 6.0, 0.0, -1.0 / (6.0 * 5f64.sqrt())]));
+            families
+                .push((sum_of_squares(2, 1, Basis::Legendre), vec![0.0, 1.0 / 6.0, 0.0, -1.0 / (6.0 * 5f64.sqrt())]));
         }
         for (settings, params) in families {
             let case = Case::on("ends", constraint.clone(), settings);
@@ -172,7 +173,7 @@ fn where_digits_cancel() {
 /// One parameter vector for all points, or one for each: the same gradients, added up.
 #[test]
 fn batches_add_up() {
-    for case in [Case::new("star", spline(3, 2)), Case::new("notched", sos(3, 2, Basis::Orthonormal))] {
+    for case in [Case::new("star", spline(3, 2)), Case::new("notched", sum_of_squares(3, 2, Basis::Orthonormal))] {
         let (family, points) = (case.compile(), case.inside(9));
         let count = points.len() / 2;
         let params = family.random_params(1, 5);

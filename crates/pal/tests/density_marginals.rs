@@ -3,12 +3,12 @@
 mod common;
 
 use common::densities::cubature::Cubature;
-use common::densities::{Case, catalogue, in_doubles, sos, spline};
+use common::densities::{Case, catalogue, in_doubles, spline, sum_of_squares};
 use common::ratio;
 use pal::density::Basis;
+use pal::density::Density;
 use pal::formula::{Constraint, Formula, Linear, Substitution};
 use pal::number::from_f64;
-use pal::query::Distribution;
 
 /// Where to cut an axis: nothing meets there by chance.
 const PARTS: [f64; 3] = [0.1371, 0.4117, 0.8293];
@@ -117,10 +117,10 @@ fn distribution_functions_and_quantiles() {
     }
 }
 
-/// Pieces are polynomials in Legendre form: their constant terms times widths are the masses.
+/// ComponentFunctions are polynomials in Legendre form: their constant terms times widths are the masses.
 #[test]
 fn pieces_of_a_marginal_spell_it_out() {
-    for case in [Case::new("boxes", spline(3, 2)), Case::new("star", sos(3, 2, Basis::Orthonormal))] {
+    for case in [Case::new("boxes", spline(3, 2)), Case::new("star", sum_of_squares(3, 2, Basis::Orthonormal))] {
         let marginal = case.density(2).marginal("x1").unwrap();
         let mut mass = 0.0;
         for piece in marginal.pieces() {
@@ -228,7 +228,7 @@ fn conditioning_twice_in_either_order() {
         }
         // A value after a condition, and a condition after a value.
         let x = at(&case, 0, PARTS[1]);
-        let before: Option<Distribution> = density.condition(&first).unwrap().given(&[("x1", x)]).ok();
+        let before: Option<Density> = density.condition(&first).unwrap().given(&[("x1", x)]).ok();
         let fixed = first.substitute(&Substitution::new().real("x1", Linear::from(from_f64(x).unwrap())));
         let after = density.given(&[("x1", x)]).ok().and_then(|given| given.condition(&fixed).ok());
         assert_eq!(before.is_some(), after.is_some(), "{case}");

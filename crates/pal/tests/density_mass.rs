@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::densities::{Case, catalogue, distance, given_knots, place, some_of_sos, sos, spline};
+use common::densities::{Case, catalogue, distance, given_knots, place, some_of_squares, spline, sum_of_squares};
 use common::{Dice, ratio, variables};
 use pal::density::Basis;
 use pal::formula::{Constraint, Formula};
@@ -30,7 +30,7 @@ fn every_density_has_mass_one() {
 #[test]
 fn masses_agree_with_stratified_sums() {
     for (region, settings) in
-        [("star", spline(4, 2)), ("notched", sos(3, 2, Basis::Orthonormal)), ("boxes", spline(3, 1))]
+        [("star", spline(4, 2)), ("notched", sum_of_squares(3, 2, Basis::Orthonormal)), ("boxes", spline(3, 1))]
     {
         let case = Case::new(region, settings);
         let density = case.density(3);
@@ -79,7 +79,7 @@ fn strict_boundaries_are_outside() {
     assert!(at(-1.0, 1.0).is_finite() && at(2.0, 1.0).is_finite());
     assert_eq!([at(0.0, 0.0), at(0.5, 0.0), at(0.5, 3.0)], [f64::NEG_INFINITY; 3]);
     assert!(at(0.5, f64::MIN_POSITIVE).is_finite() && at(0.5, 3.0f64.next_down()).is_finite());
-    let union = Case::new("two intervals", sos(2, 1, Basis::Orthonormal)).density(0);
+    let union = Case::new("two intervals", sum_of_squares(2, 1, Basis::Orthonormal)).density(0);
     let logs = union.log_prob(&[0.0, 1e-300, 1.0f64.next_down(), 1.0, 1.5, 2.0, 2.5, 2.5f64.next_up()]);
     assert_eq!(
         logs.iter().map(|log| log.is_finite()).collect::<Vec<_>>(),
@@ -114,7 +114,7 @@ fn no_parameters_make_a_nan() {
             family.log_prob(&vec![0.0; per], &points).unwrap().iter().all(|log| *log == f64::NEG_INFINITY),
             "{case}"
         );
-        assert!(family.distribution(&vec![0.0; per]).is_err(), "{case}");
+        assert!(family.density(&vec![0.0; per]).is_err(), "{case}");
         assert!(family.log_prob(&vec![f64::NAN; per], &points).is_err(), "{case}");
     }
 }
@@ -122,7 +122,7 @@ fn no_parameters_make_a_nan() {
 /// Scaling all values of a component changes nothing, from 1e-150 to 1e150.
 #[test]
 fn the_scale_of_parameters_does_not_matter() {
-    for case in [Case::new("notched", spline(4, 1)), Case::new("star", sos(4, 1, Basis::Orthonormal))] {
+    for case in [Case::new("notched", spline(4, 1)), Case::new("star", sum_of_squares(4, 1, Basis::Orthonormal))] {
         let family = case.compile();
         let params = family.random_params(1, 9);
         let points = case.inside(50);
@@ -139,12 +139,12 @@ fn the_scale_of_parameters_does_not_matter() {
 #[test]
 fn a_vanishing_component_is_not_a_nan() {
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
-        let family = Case::new("triangle", sos(0, 2, basis)).compile();
+        let family = Case::new("triangle", sum_of_squares(0, 2, basis)).compile();
         let params = [800.0, 0.0, 0.0, 1.0];
         let log = family.log_prob(&params, &[0.25, 0.25]).unwrap()[0];
         // A logit of 800 has an ulp of 1e-13.
         assert!((log - 2f64.ln()).abs() < 1e-12, "{log}");
-        let density = family.distribution(&params).unwrap();
+        let density = family.density(&params).unwrap();
         let left = density.probability(&variables(2).1[0].le(ratio(1, 2))).unwrap();
         assert!((left - 0.75).abs() < 1e-12, "{left}");
     }
@@ -155,7 +155,8 @@ fn a_zero_of_the_density_is_minus_infinity() {
     // (x - 1/2)^2 on the interval from 0 to 1, as a spline with slope 1 and as a Legendre polynomial.
     let (reals, x) = variables(1);
     let unit = Constraint { formula: x[0].between(0, 1), reals, booleans: Vec::new() };
-    let params = [(spline(2, 1), vec![0.0, -0.5, 0.5, 1.0, 1.0]), (sos(1, 1, Basis::Legendre), vec![0.0, 0.0, 1.0])];
+    let params =
+        [(spline(2, 1), vec![0.0, -0.5, 0.5, 1.0, 1.0]), (sum_of_squares(1, 1, Basis::Legendre), vec![0.0, 0.0, 1.0])];
     for (settings, params) in params {
         let case = Case { constraint: unit.clone(), ..Case::new("interval", settings) };
         let family = case.compile();
@@ -171,7 +172,7 @@ fn parts_have_their_share() {
     for (k, case) in catalogue().iter().enumerate() {
         let family = case.compile();
         let params = family.random_params(3, 2);
-        let densities = family.distributions(&params).unwrap();
+        let densities = family.densities(&params).unwrap();
         let mut sums = vec![0.0; densities.len()];
         for part in case.partition(20 + k as u64) {
             let cubature = case.cubature(&part, 0);
@@ -238,7 +239,7 @@ fn units_do_not_matter() {
         let formula = x[0].ge(0) & x[1].gt(0) & (&x[0] + 3 * &x[1]).lt(from_f64(unit).unwrap());
         Constraint { formula, reals, booleans: Vec::new() }
     };
-    for settings in [spline(4, 2), sos(3, 2, Basis::Orthonormal), sos(3, 1, Basis::Monomial)] {
+    for settings in [spline(4, 2), sum_of_squares(3, 2, Basis::Orthonormal), sum_of_squares(3, 1, Basis::Monomial)] {
         let plain = Case::on("unit 1", triangle(1.0), settings.clone());
         let (density, points) = (plain.density(8), plain.inside(30));
         let (logs, samples) = (density.log_prob(&points), density.sample(50, 2).unwrap());
@@ -264,10 +265,10 @@ fn units_do_not_matter() {
 fn slivers_are_right_or_refused() {
     let mut right = 0;
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
-        for settings in [sos(1, 2, basis), sos(3, 1, basis), some_of_sos(4, 1, basis, 3)] {
+        for settings in [sum_of_squares(1, 2, basis), sum_of_squares(3, 1, basis), some_of_squares(4, 1, basis, 3)] {
             let case = Case::new("sliver", settings);
-            if let Ok(family) = pal::density::Compiled::new(&case.region(), &case.settings) {
-                let density = family.distribution(&family.random_params(1, 3)).unwrap();
+            if let Ok(family) = pal::density::Family::new(&case.region(), &case.settings) {
+                let density = family.density(&family.random_params(1, 3)).unwrap();
                 let mass = case.cubature(&Formula::yes(), 0).mass(&density);
                 // Values change by their own size over the width, which is 1e10 roundings.
                 assert!((mass - 1.0).abs() < 1e-7, "{case}: {mass}");

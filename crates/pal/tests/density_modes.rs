@@ -4,15 +4,16 @@ mod common;
 
 use std::time::Duration;
 
-use common::densities::{Case, catalogue, in_doubles, sos, spline};
+use common::densities::{Case, catalogue, in_doubles, spline, sum_of_squares};
 use common::{Dice, ratio, variables};
 use pal::density::Basis;
+use pal::density::Density;
 use pal::formula::{Constraint, Formula};
 use pal::number::{from_f64, parse_rational};
-use pal::query::{Distribution, Mode, ModeOptions, ModeStop};
+use pal::query::{Mode, ModeOptions, ModeStop};
 
 /// What every answer must satisfy, whatever ended the search.
-fn sound(case: &Case, constraint: &Constraint, density: &Distribution, mode: &Mode) {
+fn sound(case: &Case, constraint: &Constraint, density: &Density, mode: &Mode) {
     let exact: Vec<_> = mode.point.iter().map(|x| from_f64(*x).unwrap()).collect();
     assert!(common::holds(constraint, &exact, &[]), "{case}: {mode:?}");
     let here = density.log_prob(&mode.point)[0];
@@ -23,7 +24,7 @@ fn sound(case: &Case, constraint: &Constraint, density: &Distribution, mode: &Mo
 }
 
 /// Uphill from a point, by smaller and smaller random steps.
-fn climb(density: &Distribution, ends: &[(f64, f64)], start: &[f64], dice: &mut Dice) -> f64 {
+fn climb(density: &Density, ends: &[(f64, f64)], start: &[f64], dice: &mut Dice) -> f64 {
     let (mut here, mut best) = (start.to_vec(), density.log_prob(start)[0]);
     let mut step = 0.1;
     while step > 1e-6 {
@@ -48,7 +49,7 @@ fn climb(density: &Distribution, ends: &[(f64, f64)], start: &[f64], dice: &mut 
 }
 
 /// The highest of many points, and of climbs from the best of them.
-fn search(case: &Case, density: &Distribution, count: usize) -> f64 {
+fn search(case: &Case, density: &Density, count: usize) -> f64 {
     let n = density.dimension();
     let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
     let points = density.sample(count, 77).unwrap();
@@ -81,7 +82,7 @@ fn nothing_is_higher_than_the_mode() {
 #[test]
 fn no_sample_is_higher() {
     for (region, settings) in
-        [("star", spline(5, 3)), ("notched", sos(4, 2, Basis::Orthonormal)), ("far", spline(3, 2))]
+        [("star", spline(5, 3)), ("notched", sum_of_squares(4, 2, Basis::Orthonormal)), ("far", spline(3, 2))]
     {
         let case = Case::new(region, settings);
         let density = case.density(61);
@@ -123,7 +124,7 @@ fn no_sample_of_a_million_is_higher() {
 fn squares_of_linear_functions_are_highest_at_vertices() {
     let regions = [("triangle", 0.5), ("simplex 3", 1.0 / 6.0), ("simplex 4", 1.0 / 24.0), ("simplex 5", 1.0 / 120.0)];
     for (region, volume) in regions {
-        let case = Case::new(region, sos(1, 1, Basis::Legendre));
+        let case = Case::new(region, sum_of_squares(1, 1, Basis::Legendre));
         let n = case.dimension();
         let family = case.compile();
         for seed in 0..4 {
@@ -137,7 +138,7 @@ fn squares_of_linear_functions_are_highest_at_vertices() {
             let integral = volume * (squares + sum * sum) / ((n + 1) * (n + 2)) as f64;
             let highest = (0..=n).max_by(|i, j| values[*i].abs().total_cmp(&values[*j].abs())).unwrap();
             let want = (values[highest].powi(2) / integral).ln();
-            let mode = family.distribution(&params).unwrap().mode(&ModeOptions::default()).unwrap();
+            let mode = family.density(&params).unwrap().mode(&ModeOptions::default()).unwrap();
             assert!(
                 (mode.log_density - want).abs() < 2e-6 && mode.log_upper >= want - 1e-13,
                 "{case}: {mode:?} {want}"
@@ -158,7 +159,7 @@ fn a_spline_with_a_peak_in_the_middle() {
         let case =
             Case { constraint: Constraint { formula, reals, booleans: Vec::new() }, ..Case::new("box", spline(2, 1)) };
         let params = [vec![0.0], [0.0, 0.0, 1.0, -1.0].repeat(n)].concat();
-        let mode = case.compile().distribution(&params).unwrap().mode(&ModeOptions::default()).unwrap();
+        let mode = case.compile().density(&params).unwrap().mode(&ModeOptions::default()).unwrap();
         let want = n as f64 * 1.875f64.ln();
         assert!((mode.log_density - want).abs() < 2e-6 && mode.log_upper >= want - 1e-14, "{mode:?}");
         assert!(mode.point.iter().all(|x| (x - 0.5).abs() < 1e-2), "{mode:?}");
@@ -171,9 +172,9 @@ fn an_excluded_supremum_is_approached() {
     let (reals, x) = variables(2);
     let open = x[0].gt(0) & x[1].gt(0) & (&x[0] + &x[1]).lt(parse_rational("1").unwrap());
     let constraint = Constraint { formula: open, reals, booleans: Vec::new() };
-    let case = Case { constraint, ..Case::new("triangle", sos(1, 1, Basis::Legendre)) };
+    let case = Case { constraint, ..Case::new("triangle", sum_of_squares(1, 1, Basis::Legendre)) };
     // x itself: 1/2 + (2 x - 1) / 2. Its square integrates to 1/12, so the supremum is 12 at (1, 0).
-    let density = case.compile().distribution(&[0.0, 0.5, 0.5 / 3f64.sqrt(), 0.0]).unwrap();
+    let density = case.compile().density(&[0.0, 0.5, 0.5 / 3f64.sqrt(), 0.0]).unwrap();
     let mode = density.mode(&ModeOptions::default()).unwrap();
     sound(&case, &case.constraint, &density, &mode);
     assert!(mode.log_upper >= 12f64.ln() - 1e-14 && mode.log_density > 12f64.ln() - 2e-6, "{mode:?}");
@@ -182,7 +183,7 @@ fn an_excluded_supremum_is_approached() {
 
 #[test]
 fn limits_end_the_search_with_a_valid_bound() {
-    for case in [Case::new("star", spline(4, 2)), Case::new("notched", sos(4, 2, Basis::Orthonormal))] {
+    for case in [Case::new("star", spline(4, 2)), Case::new("notched", sum_of_squares(4, 2, Basis::Orthonormal))] {
         let density = case.density(3);
         let fine = ModeOptions { gap: 1e-9, nodes: None, time: None };
         let truth = density.mode(&fine).unwrap();
@@ -215,7 +216,7 @@ fn modes_of_conditioned_densities_and_of_batches() {
     let params = family.random_params(3, 8);
     let modes = family.modes(&params, &ModeOptions::default()).unwrap();
     let (_, x) = variables(2);
-    for (density, together) in family.distributions(&params).unwrap().iter().zip(modes) {
+    for (density, together) in family.densities(&params).unwrap().iter().zip(modes) {
         let whole = density.mode(&ModeOptions::default()).unwrap();
         assert_eq!((&whole.point, whole.log_density), (&together.point, together.log_density));
         // Half of the region on either side: the higher of the two modes is the mode.

@@ -3,13 +3,14 @@
 mod common;
 
 use common::densities::cubature::Cubature;
-use common::densities::{Case, PLANAR, catalogue, given_knots, in_doubles, place, sos, spline};
+use common::densities::{Case, PLANAR, catalogue, given_knots, in_doubles, place, spline, sum_of_squares};
 use common::{ratio, variables};
+use pal::density::Density;
 use pal::density::{Basis, Settings};
 use pal::formula::{Constraint, Formula};
 use pal::number::to_f64;
 use pal::polynomial::Polynomial;
-use pal::query::{Distribution, EntropyOptions};
+use pal::query::EntropyOptions;
 
 /// In units of the box around the region.
 fn tolerance(case: &Case) -> f64 {
@@ -24,7 +25,7 @@ fn means_and_covariances() {
         let params = family.random_params(2, 12);
         let (means, covariances) = (family.mean(&params).unwrap(), family.covariance(&params).unwrap());
         let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
-        for (row, density) in family.distributions(&params).unwrap().iter().enumerate() {
+        for (row, density) in family.densities(&params).unwrap().iter().enumerate() {
             let (mean, covariance) = (density.mean(), density.covariance());
             // In coordinates from 0 to 1 over the box.
             let masses = rule.masses(density);
@@ -76,7 +77,7 @@ fn expectations_of_polynomials() {
         let together = family.expectation(&polynomials).unwrap().values(&params).unwrap();
         let ends: Vec<(f64, f64)> = ends.iter().map(in_doubles).collect();
         let rule = case.cubature(&Formula::yes(), 4);
-        for (row, density) in family.distributions(&params).unwrap().iter().enumerate() {
+        for (row, density) in family.densities(&params).unwrap().iter().enumerate() {
             let want = rule.expectation(density, |point| {
                 let [x, y] = [0, last].map(|j| (point[j] - ends[j].0) / ends[j].1);
                 [1.0, x.powi(4) - 2.0 * y + 1.0 / 3.0, x * y * y - y.powi(3)]
@@ -93,7 +94,7 @@ fn expectations_of_polynomials() {
 }
 
 /// Parameters of the uniform density.
-fn uniform(case: &Case) -> Distribution {
+fn uniform(case: &Case) -> Density {
     let family = case.compile();
     let params: Vec<f64> = match &case.settings {
         Settings::Spline(_) => {
@@ -101,15 +102,16 @@ fn uniform(case: &Case) -> Distribution {
                 case.knots().iter().flat_map(|axis| [vec![1.0; axis.len()], vec![0.0; axis.len()]].concat()).collect();
             [vec![0.0], knots].concat()
         }
-        Settings::Sos(_) => (0..family.num_params()).map(|k| f64::from(u8::from(k == 1))).collect(),
+        Settings::SumOfSquares(_) => (0..family.num_params()).map(|k| f64::from(u8::from(k == 1))).collect(),
     };
-    family.distribution(&params).unwrap()
+    family.density(&params).unwrap()
 }
 
 #[test]
 fn the_uniform_density_of_every_region() {
     for region in PLANAR.iter().chain(&["interval", "two intervals", "notched cube", "cut box 4", "simplex 5"]) {
-        for settings in [sos(0, 1, Basis::Orthonormal), sos(2, 1, Basis::Legendre), spline(3, 1)] {
+        for settings in [sum_of_squares(0, 1, Basis::Orthonormal), sum_of_squares(2, 1, Basis::Legendre), spline(3, 1)]
+        {
             let case = Case::new(region, settings);
             if case.dimension() > 3 && matches!(case.settings, Settings::Spline(_)) {
                 continue;
@@ -128,7 +130,7 @@ fn the_uniform_density_of_every_region() {
 #[test]
 fn moments_of_the_triangle() {
     let factorial = |n: u32| f64::from((1..=n).product::<u32>());
-    for settings in [sos(0, 1, Basis::Monomial), spline(4, 1)] {
+    for settings in [sum_of_squares(0, 1, Basis::Monomial), spline(4, 1)] {
         let case = Case::new("triangle", settings);
         let density = uniform(&case);
         assert!(density.mean().iter().all(|m| (m - 1.0 / 3.0).abs() < 1e-14), "{case}: {:?}", density.mean());
@@ -153,8 +155,8 @@ fn the_entropy_of_a_square_of_a_coordinate() {
         let (reals, x) = variables(n);
         let constraint =
             Constraint { formula: Formula::all(x.iter().map(|x| x.between(0, 1))), reals, booleans: Vec::new() };
-        let case = Case { constraint, ..Case::new("box", sos(n as u16, 1, Basis::Legendre)) };
-        let density = case.compile().distribution(&params).unwrap();
+        let case = Case { constraint, ..Case::new("box", sum_of_squares(n as u16, 1, Basis::Legendre)) };
+        let density = case.compile().density(&params).unwrap();
         assert!((density.log_prob(&vec![0.5; n])[0] - n as f64 * 0.75f64.ln()).abs() < 1e-13);
         let want = n as f64 * (2.0 / 3.0 - 3f64.ln());
         let entropy = density.entropy(&EntropyOptions { tolerance: 1e-9, ..EntropyOptions::default() });
@@ -163,7 +165,7 @@ fn the_entropy_of_a_square_of_a_coordinate() {
 }
 
 /// The entropy by this file's own rules, on a fine grid.
-fn numeric_entropy(case: &Case, density: &Distribution, refinement: i64) -> f64 {
+fn numeric_entropy(case: &Case, density: &Density, refinement: i64) -> f64 {
     let fine = case.knots().into_iter().map(|knots| {
         let parts = knots.windows(2).flat_map(|pair| {
             let at = |k: i64| &pair[0] + (&pair[1] - &pair[0]) * ratio(k, refinement);
@@ -181,14 +183,14 @@ fn numeric_entropy(case: &Case, density: &Distribution, refinement: i64) -> f64 
 #[test]
 fn entropies_agree_with_a_fine_grid() {
     let cases = [
-        ("two intervals", sos(4, 2, Basis::Orthonormal)),
+        ("two intervals", sum_of_squares(4, 2, Basis::Orthonormal)),
         ("interval", spline(5, 2)),
-        ("star", sos(3, 2, Basis::Orthonormal)),
+        ("star", sum_of_squares(3, 2, Basis::Orthonormal)),
         ("notched", spline(3, 2)),
         ("triangle", given_knots(&[&[(0, 1), (1, 3), (1, 1)], &[(0, 1), (1, 1)]], 1)),
-        ("touching", sos(2, 1, Basis::Legendre)),
+        ("touching", sum_of_squares(2, 1, Basis::Legendre)),
         ("tiny", spline(2, 2)),
-        ("far", sos(2, 2, Basis::Orthonormal)),
+        ("far", sum_of_squares(2, 2, Basis::Orthonormal)),
     ];
     for (region, settings) in cases {
         let case = Case::new(region, settings);
@@ -209,7 +211,7 @@ fn entropies_agree_with_a_fine_grid() {
 #[test]
 fn entropy_adds_up_over_parts() {
     let options = EntropyOptions { tolerance: 1e-8, ..EntropyOptions::default() };
-    for case in [Case::new("notched", spline(3, 2)), Case::new("star", sos(2, 2, Basis::Orthonormal))] {
+    for case in [Case::new("notched", spline(3, 2)), Case::new("star", sum_of_squares(2, 2, Basis::Orthonormal))] {
         let density = case.density(31);
         let whole = density.entropy(&options);
         let (mut sum, mut error) = (0.0, whole.error);

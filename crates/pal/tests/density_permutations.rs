@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::densities::{Case, given_knots, in_doubles, sos, spline};
+use common::densities::{Case, given_knots, in_doubles, spline, sum_of_squares};
 use common::{Dice, variables};
 use pal::density::{Basis, Knots, Settings, SplineSettings};
 use pal::formula::{Constraint, Linear};
@@ -27,8 +27,8 @@ fn permuted<T: Clone>(items: &[T], order: &[usize]) -> Vec<T> {
 fn reorder(case: &Case, order: &[usize]) -> Case {
     let reals = permuted(&case.constraint.reals, order);
     let settings = match &case.settings {
-        Settings::Spline(SplineSettings { knots: Knots::At(lists), mixtures }) => {
-            Settings::Spline(SplineSettings { knots: Knots::At(permuted(lists, order)), mixtures: *mixtures })
+        Settings::Spline(SplineSettings { knots: Knots::At(lists), components }) => {
+            Settings::Spline(SplineSettings { knots: Knots::At(permuted(lists, order)), components: *components })
         }
         other => other.clone(),
     };
@@ -39,8 +39,8 @@ fn reorder(case: &Case, order: &[usize]) -> Case {
 /// The parameters of the same density in the new order.
 fn reorder_params(case: &Case, params: &[f64], order: &[usize]) -> Vec<f64> {
     let components = match &case.settings {
-        Settings::Spline(settings) => settings.mixtures,
-        Settings::Sos(settings) => settings.components,
+        Settings::Spline(settings) => settings.components,
+        Settings::SumOfSquares(settings) => settings.components,
     };
     let lengths: Vec<usize> = case.knots().iter().map(|axis| 2 * axis.len()).collect();
     let component = |part: &[f64]| -> Vec<f64> {
@@ -50,7 +50,7 @@ fn reorder_params(case: &Case, params: &[f64], order: &[usize]) -> Vec<f64> {
                 let start = |axis: usize| lengths[..axis].iter().sum::<usize>();
                 order.iter().flat_map(|axis| rest[start(*axis)..][..lengths[*axis]].to_vec()).collect()
             }
-            Settings::Sos(settings) => {
+            Settings::SumOfSquares(settings) => {
                 let set = Exponents::total_degree(order.len(), settings.degree).unwrap();
                 let old: Vec<Vec<u16>> = set.iter().map(<[u16]>::to_vec).collect();
                 // The new exponent alpha belongs to the old one with alpha[k] at place order[k].
@@ -72,12 +72,12 @@ fn cases() -> Vec<Case> {
     [
         ("notched", spline(4, 2)),
         ("triangle", given_knots(&axes, 2)),
-        ("star", sos(3, 2, Basis::Legendre)),
-        ("boxes", sos(3, 2, Basis::Monomial)),
+        ("star", sum_of_squares(3, 2, Basis::Legendre)),
+        ("boxes", sum_of_squares(3, 2, Basis::Monomial)),
         ("sliver", spline(3, 1)),
         ("notched cube", spline(2, 2)),
         ("simplex 3", spline(3, 1)),
-        ("notched cube", sos(2, 2, Basis::Legendre)),
+        ("notched cube", sum_of_squares(2, 2, Basis::Legendre)),
     ]
     .map(|(region, settings)| Case::new(region, settings))
     .into()
@@ -89,7 +89,7 @@ fn answers_are_permuted_with_the_variables() {
         let n = case.dimension();
         let family = case.compile();
         let params = family.random_params(1, 71);
-        let density = family.distribution(&params).unwrap();
+        let density = family.density(&params).unwrap();
         let points = case.inside(30);
         let logs = density.log_prob(&points);
         let condition = case.half_space(&mut Dice::new(3)).le(0);
@@ -97,7 +97,7 @@ fn answers_are_permuted_with_the_variables() {
             let other = reorder(&case, &order);
             let family = other.compile();
             let moved_params = reorder_params(&case, &params, &order);
-            let moved = family.distribution(&moved_params).unwrap();
+            let moved = family.density(&moved_params).unwrap();
             let moved_points: Vec<f64> = points.chunks(n).flat_map(|point| permuted(point, &order)).collect();
             for (a, b) in moved.log_prob(&moved_points).iter().zip(&logs) {
                 assert!(a == b || (a.exp() - b.exp()).abs() < 1e-10 * (1.0 + b.exp()), "{other}: {a} {b}");
@@ -126,10 +126,10 @@ fn names_mean_the_same_in_any_order() {
     for case in cases() {
         let family = case.compile();
         let params = family.random_params(1, 72);
-        let density = family.distribution(&params).unwrap();
+        let density = family.density(&params).unwrap();
         for order in orders(case.dimension()).into_iter().take(2) {
             let other = reorder(&case, &order);
-            let moved = other.compile().distribution(&reorder_params(&case, &params, &order)).unwrap();
+            let moved = other.compile().density(&reorder_params(&case, &params, &order)).unwrap();
             for (axis, var) in case.constraint.reals.iter().enumerate() {
                 let (low, length) = in_doubles(&case.ends()[axis]);
                 let [a, b] = [&density, &moved].map(|density| density.marginal(var.name()).unwrap());

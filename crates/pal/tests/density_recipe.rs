@@ -1,6 +1,8 @@
 //! The recipes for frameworks, followed step by step in plain loops, agree with the library's log-densities.
 
-use pal::density::{Basis, Compiled, Knots, Recipe, Settings, SosSettings, SplineRecipe, SplineSettings, Subset};
+use pal::density::{
+    Basis, Family, Knots, Recipe, Settings, SplineRecipe, SplineSettings, Subset, SumOfSquaresSettings,
+};
 use pal::formula::{Formula, reals};
 use pal::number::Rational;
 use pal::region::Region;
@@ -37,7 +39,7 @@ fn integral(recipe: &SplineRecipe, form: &[f64], theta: &[f64]) -> f64 {
 fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
     match recipe {
         Recipe::Spline(recipe) => {
-            let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.mixtures).collect();
+            let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
             let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
             let term = |(part, weight): (&&[f64], &f64)| {
                 let (mut at, mut value) = (0, 0.0);
@@ -50,7 +52,7 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
             };
             parts.iter().zip(&weights).map(term).sum::<f64>().ln()
         }
-        Recipe::Sos(recipe) => {
+        Recipe::SumOfSquares(recipe) => {
             let damp = |z: &f64| {
                 if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
             };
@@ -70,7 +72,7 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
 }
 
 fn agree(phi: Formula, settings: Settings, points: &[f64]) {
-    let family = Compiled::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
+    let family = Family::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
     let recipe = family.recipe();
     let (features, inside) = family.features(points).unwrap();
     let width = family.family().num_features();
@@ -95,24 +97,27 @@ fn forms_of_conditions_and_moments() {
     let [x, y] = reals(["x", "y"]);
     let phi = x.between(-1, 3) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
     let gamma = (&x - 2 * &y).le(tenths(4));
-    let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), mixtures: 3 });
-    let sos = |basis| Settings::Sos(SosSettings { degree: 3, components: 2, basis, subset: None });
-    for settings in [spline, sos(Basis::Orthonormal), sos(Basis::Legendre), sos(Basis::Monomial)] {
-        let family = Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
+    let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 3 });
+    let sum_of_squares =
+        |basis| Settings::SumOfSquares(SumOfSquaresSettings { degree: 3, components: 2, basis, subset: None });
+    for settings in
+        [spline, sum_of_squares(Basis::Orthonormal), sum_of_squares(Basis::Legendre), sum_of_squares(Basis::Monomial)]
+    {
+        let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let params = family.random_params(1, 3);
         // Of a point, only its own share in the sum matters: the ratio of two sums over all components is taken instead.
         let weighted = |form: Vec<f64>| -> f64 {
-            let log_volume = family.domain().grid().log_volume();
+            let log_volume = family.support().grid().log_volume();
             match family.recipe() {
                 Recipe::Spline(recipe) => {
                     let integral = |form: &[f64], part: &[f64]| integral(&recipe, form, &part[1..]);
-                    let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.mixtures).collect();
+                    let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
                     let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
                     let share =
                         |(part, w): (&&[f64], &f64)| w.exp() * integral(&form, part) / integral(&recipe.form, part);
                     parts.iter().zip(&weights).map(share).sum()
                 }
-                Recipe::Sos(mut recipe) => {
+                Recipe::SumOfSquares(mut recipe) => {
                     // Features that are one of the unit vectors give the squares of coefficients; the forms are summed by hand.
                     let damp = |z: &f64| {
                         if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
@@ -141,7 +146,7 @@ fn forms_of_conditions_and_moments() {
         assert!((probability - want).abs() < 1e-12, "{settings:?}: {probability} {want}");
         let share = weighted(family.form_constants(&Formula::yes(), &[1, 0]).unwrap());
         let mean = family.mean(&params).unwrap()[0];
-        let ends = family.domain().grid().axes()[0].positions();
+        let ends = family.support().grid().axes()[0].positions();
         let (low, high) = (ends[0], ends[ends.len() - 1]);
         assert!((low + share * (high - low) - mean).abs() < 1e-11, "{settings:?}");
         assert!(family.form_constants(&gamma, &[1]).is_err());
@@ -155,14 +160,15 @@ fn derivatives_of_features() {
     let phi = x.between(-1, 3) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
     let at = |list: &[i64]| list.iter().map(|p| Rational::from_parts((*p).into(), 4u64.into())).collect();
     let knots = Knots::At(vec![at(&[-4, -1, 2, 12]), at(&[0, 3, 4])]);
-    let sos = |basis, subset| Settings::Sos(SosSettings { degree: 4, components: 2, basis, subset });
+    let sum_of_squares =
+        |basis, subset| Settings::SumOfSquares(SumOfSquaresSettings { degree: 4, components: 2, basis, subset });
     for settings in [
-        Settings::Spline(SplineSettings { knots, mixtures: 2 }),
-        sos(Basis::Orthonormal, None),
-        sos(Basis::Legendre, Some(Subset { terms: 7, seed: 3 })),
-        sos(Basis::Monomial, None),
+        Settings::Spline(SplineSettings { knots, components: 2 }),
+        sum_of_squares(Basis::Orthonormal, None),
+        sum_of_squares(Basis::Legendre, Some(Subset { terms: 7, seed: 3 })),
+        sum_of_squares(Basis::Monomial, None),
     ] {
-        let family = Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
+        let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let points = [-0.7, 0.3, 0.1, 0.9, 2.0, 0.15, 0.4, 0.1];
         let h = 1e-5;
         for orders in [[0, 0], [1, 0], [0, 1], [1, 1], [2, 0], [0, 2], [2, 1], [3, 2]] {
@@ -194,8 +200,8 @@ fn no_mass_is_exactly_none() {
     let [x, y] = reals(["x", "y"]);
     let obstacle = x.between(2, 8) & y.between(2, 8);
     let room = x.between(0, 10) & y.between(0, 10) & !obstacle.clone();
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(11), mixtures: 1 });
-    let family = Compiled::new(&Region::new(&room.into()).unwrap(), &settings).unwrap();
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(11), components: 1 });
+    let family = Family::new(&Region::new(&room.into()).unwrap(), &settings).unwrap();
     let Recipe::Spline(recipe) = family.recipe() else { panic!("a spline") };
     for (value, derivative) in [(1.0, 0.0), (0.3, -2.0)] {
         for knot in 3..=7 {
@@ -216,10 +222,15 @@ fn parts_without_volume_beyond_the_box() {
     let [x, y] = reals(["x", "y"]);
     let phi = (x.between(0, 1) & y.between(0, 1)) | (x.between(3, 3) & y.between(0, 1));
     for settings in [
-        Settings::Spline(SplineSettings { knots: Knots::Uniform(3), mixtures: 2 }),
-        Settings::Sos(SosSettings { degree: 2, components: 2, basis: Basis::Orthonormal, subset: None }),
+        Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 2 }),
+        Settings::SumOfSquares(SumOfSquaresSettings {
+            degree: 2,
+            components: 2,
+            basis: Basis::Orthonormal,
+            subset: None,
+        }),
     ] {
-        let family = Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
+        let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let points = [0.5, 0.5, 3.0, 0.5, 0.0, 1.0, 1.0, 0.0, 2.0, 0.5];
         assert_eq!(family.contains(&points), [true, false, true, true, false]);
         let (features, inside) = family.features(&points).unwrap();
@@ -238,7 +249,7 @@ fn lattice(n: usize, count: usize) -> Vec<f64> {
 #[test]
 fn splines_in_one_to_four_dimensions() {
     let [x, y, z, w] = reals(["x", "y", "z", "w"]);
-    let spline = |knots, mixtures| Settings::Spline(SplineSettings { knots, mixtures });
+    let spline = |knots, components| Settings::Spline(SplineSettings { knots, components });
     agree(x.between(0, 1) & !(x.gt(tenths(4)) & x.lt(tenths(5))), spline(Knots::Uniform(6), 2), &lattice(1, 40));
     let plane = x.between(0, 1) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
     agree(plane.clone(), spline(Knots::Uniform(9), 3), &lattice(2, 60));
@@ -259,12 +270,12 @@ fn sums_of_squares_in_every_basis() {
         for subset in [None, Some(Subset { terms: 7, seed: 3 })] {
             agree(
                 plane.clone(),
-                Settings::Sos(SosSettings { degree: 5, components: 3, basis, subset }),
+                Settings::SumOfSquares(SumOfSquaresSettings { degree: 5, components: 3, basis, subset }),
                 &lattice(2, 60),
             );
             agree(
                 space.clone(),
-                Settings::Sos(SosSettings { degree: 3, components: 2, basis, subset }),
+                Settings::SumOfSquares(SumOfSquaresSettings { degree: 3, components: 2, basis, subset }),
                 &lattice(3, 60),
             );
         }

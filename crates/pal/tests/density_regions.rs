@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::densities::{Case, sos, spline};
+use common::densities::{Case, spline, sum_of_squares};
 use common::{Dice, Frame, random_case, try_volume};
-use pal::density::{Basis, Compiled, Settings};
+use pal::density::{Basis, Family, Settings};
 use pal::formula::Formula;
 use pal::number::{Rational, from_f64, to_f64};
 use pal::query::ModeOptions;
@@ -13,9 +13,9 @@ fn settings(dice: &mut Dice, n: usize) -> Settings {
     let components = dice.int(1, 3) as usize;
     match dice.int(0, 4) {
         0..=1 => spline(dice.int(2, [0, 6, 4, 3][n]) as usize, components),
-        2 => sos(dice.int(0, 4) as u16, components, Basis::Orthonormal),
-        3 => sos(dice.int(0, 3) as u16, components, Basis::Legendre),
-        _ => sos(dice.int(0, 3) as u16, components, Basis::Monomial),
+        2 => sum_of_squares(dice.int(0, 4) as u16, components, Basis::Orthonormal),
+        3 => sum_of_squares(dice.int(0, 3) as u16, components, Basis::Legendre),
+        _ => sum_of_squares(dice.int(0, 3) as u16, components, Basis::Monomial),
     }
 }
 
@@ -32,7 +32,7 @@ fn cases(seeds: std::ops::Range<u64>) -> Vec<Case> {
         let settings = settings(&mut dice, n);
         let region = common::region(&random.constraint.formula, &random.constraint.reals);
         let volume = try_volume(&random.constraint.formula, &random.constraint.reals);
-        let compiled = Compiled::new(&region, &settings);
+        let compiled = Family::new(&region, &settings);
         assert!(volume.is_ok() || random.frame == Frame::Nothing, "seed {seed}");
         if volume.is_ok_and(|volume| volume > Rational::ZERO) {
             assert!(compiled.is_ok(), "seed {seed}: {:?} {}", compiled.err(), random.constraint.formula);

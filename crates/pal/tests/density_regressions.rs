@@ -1,6 +1,6 @@
 //! Cases in which densities once gave wrong numbers.
 
-use pal::density::{Basis, Compiled, DensityError, Knots, Settings, SosSettings, SplineSettings};
+use pal::density::{Basis, DensityError, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, Linear, real, reals};
 use pal::number::{Rational, from_f64};
 use pal::polynomial::Polynomial;
@@ -14,14 +14,14 @@ fn exact(x: f64) -> Rational {
     from_f64(x).unwrap()
 }
 
-fn sos(phi: &Formula, degree: u16, components: usize, basis: Basis) -> Compiled {
-    let settings = SosSettings { degree, components, basis, subset: None };
-    Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::Sos(settings)).unwrap()
+fn sum_of_squares(phi: &Formula, degree: u16, components: usize, basis: Basis) -> Family {
+    let settings = SumOfSquaresSettings { degree, components, basis, subset: None };
+    Family::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::SumOfSquares(settings)).unwrap()
 }
 
-fn spline(phi: &Formula, knots: Knots, mixtures: usize) -> Compiled {
-    let settings = SplineSettings { knots, mixtures };
-    Compiled::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::Spline(settings)).unwrap()
+fn spline(phi: &Formula, knots: Knots, components: usize) -> Family {
+    let settings = SplineSettings { knots, components };
+    Family::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::Spline(settings)).unwrap()
 }
 
 #[track_caller]
@@ -34,8 +34,8 @@ fn near(a: f64, b: f64, tolerance: f64) {
 fn edges_of_empty_bins_have_density() {
     let [x, y] = reals(["x", "y"]);
     let phi = x.between(0, 1) & y.between(0, 1) & (x.le(ratio(1, 2)) | y.le(ratio(1, 2)));
-    let family = sos(&phi, 14, 1, Basis::Orthonormal);
-    assert_eq!(family.domain().grid().bins(), 4);
+    let family = sum_of_squares(&phi, 14, 1, Basis::Orthonormal);
+    assert_eq!(family.support().grid().bins(), 4);
     let params = family.random_params(1, 3);
     let log_prob = family.log_prob(&params, &[0.5, 0.7, 0.5 - 1e-13, 0.7, 0.7, 0.5, 0.7, 0.5 - 1e-13]).unwrap();
     near(log_prob[0], log_prob[1], 1e-9);
@@ -47,7 +47,7 @@ fn edges_of_empty_bins_have_density() {
     let (on, beside) = features.split_at(features.len() / 2);
     on.iter().zip(beside).for_each(|(a, b)| assert!(*a != 0.0 && (a - b).abs() < 1e-8, "{a} {b}"));
 
-    let density = family.distribution(&params).unwrap();
+    let density = family.density(&params).unwrap();
     let (on, beside) = (density.given(&[("x", 0.5)]).unwrap(), density.given(&[("x", 0.5 - 1e-13)]).unwrap());
     for at in [0.1, 0.5, 0.7, 1.0] {
         near(on.log_prob(&[at])[0], beside.log_prob(&[at])[0], 1e-8);
@@ -62,9 +62,9 @@ fn events_and_moments_of_high_degree_keep_their_digits() {
     let [x, y] = reals(["x", "y"]);
     let h = || ratio(1, 20);
     let phi = x.between(-1, 1) & y.between(-1, 1) & (x.between(-h(), h()) | y.between(-h(), h()));
-    let family = sos(&phi, 16, 1, Basis::Orthonormal);
+    let family = sum_of_squares(&phi, 16, 1, Basis::Orthonormal);
     let params = family.random_params(1, 3);
-    let density = family.distribution(&params).unwrap();
+    let density = family.density(&params).unwrap();
     let part = x.le(exact(0.3)) & y.le(exact(0.013));
     let compiled = family.event(&part).unwrap().probability(&params).unwrap()[0];
     near(compiled, density.probability(&part).unwrap(), 1e-10);
@@ -75,12 +75,12 @@ fn events_and_moments_of_high_degree_keep_their_digits() {
 #[test]
 fn thin_boxes_have_their_exact_volume() {
     let [x] = reals(["x"]);
-    let family = sos(&x.between(0, 1), 1, 1, Basis::Orthonormal);
+    let family = sum_of_squares(&x.between(0, 1), 1, 1, Basis::Orthonormal);
     for width in [1e-9, 1e-12, 1e-15] {
         let thin = x.ge(exact(1.0 / 3.0)) & x.le(exact(1.0 / 3.0) + exact(width));
         let uniform = [0.0, 1.0, 0.0];
         near(family.event(&thin).unwrap().probability(&uniform).unwrap()[0], width, 1e-14);
-        near(family.distribution(&uniform).unwrap().probability(&thin).unwrap(), width, 1e-14);
+        near(family.density(&uniform).unwrap().probability(&thin).unwrap(), width, 1e-14);
     }
 }
 
@@ -94,7 +94,7 @@ fn marginals_keep_the_mass_of_narrow_bins() {
         let knots = vec![at(&[0.0, width, 2.0 * width, 1.0]), at(&[0.0, 1.0])];
         let family = spline(&square, Knots::At(knots), 1);
         let peak = 1.0 / f64::sqrt(width);
-        let density = family.distribution(&[0.0, 0.0, peak, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]).unwrap();
+        let density = family.density(&[0.0, 0.0, peak, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0]).unwrap();
         let marginal = density.marginal("x").unwrap();
         near(marginal.total(), 1.0, 1e-13);
         near(marginal.cdf(2.0 * width), density.probability(&x.le(exact(2.0 * width))).unwrap(), 1e-13);
@@ -107,10 +107,10 @@ fn parameters_that_overflow_are_refused() {
     let [x] = reals(["x"]);
     let family = spline(&x.between(0, 2), Knots::Uniform(3), 2);
     let mut params = [1.0, 1.7e308, 0.0, 1e308, 1.7e308, 1.0, 2.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
-    let refused = family.distribution(&params).err();
+    let refused = family.density(&params).err();
     assert!(matches!(refused, Some(DensityError::Parameter { row: 0, column: 4, .. })), "{refused:?}");
     params[..7].iter_mut().for_each(|p| *p /= 1e8);
-    let probability = family.distribution(&params).unwrap().probability(&x.le(1)).unwrap();
+    let probability = family.density(&params).unwrap().probability(&x.le(1)).unwrap();
     assert!(probability > 0.0 && probability < 1.0);
 }
 
@@ -118,7 +118,7 @@ fn parameters_that_overflow_are_refused() {
 #[test]
 fn extreme_logits_give_densities_and_gradients() {
     let [x] = reals(["x"]);
-    let family = sos(&x.between(0, 2), 1, 2, Basis::Orthonormal);
+    let family = sum_of_squares(&x.between(0, 2), 1, 2, Basis::Orthonormal);
     // The first component is 0, so that the second is all there is.
     let log_prob = family.log_prob(&[1e308, 0.0, 0.0, -1e308, 1.0, 0.0], &[0.5]).unwrap();
     near(log_prob[0], 0.5f64.ln(), 1e-15);
@@ -136,7 +136,7 @@ fn extreme_logits_give_densities_and_gradients() {
 #[test]
 fn small_coefficients_of_monomials_keep_their_digits() {
     let [x] = reals(["x"]);
-    let family = sos(&x.between(0, 2), 1, 1, Basis::Monomial);
+    let family = sum_of_squares(&x.between(0, 2), 1, 1, Basis::Monomial);
     // For small z it is linear, and a common factor changes nothing.
     let log_prob = |z: f64| family.log_prob(&[0.0, z, 3.0 * z], &[0.5]).unwrap()[0];
     near(log_prob(1e-14), log_prob(1e-100), 1e-12);
@@ -153,7 +153,7 @@ fn nothing_is_outside_of_the_box() {
     let log_prob = family.log_prob(&params, &[0.5, 0.5, 0.5, 2.0]).unwrap();
     assert!(log_prob[0].is_finite() && log_prob[1] == f64::NEG_INFINITY);
     assert!(family.log_prob_vjp(&params, &[0.5, 2.0], &[1.0]).unwrap().iter().all(|g| *g == 0.0));
-    let given = family.distribution(&params).unwrap().given(&[("x", 0.5)]).unwrap();
+    let given = family.density(&params).unwrap().given(&[("x", 0.5)]).unwrap();
     near(given.probability(&y.le(1)).unwrap(), 1.0, 1e-14);
     assert_eq!(given.log_prob(&[2.0]), [f64::NEG_INFINITY]);
 }
@@ -162,8 +162,8 @@ fn nothing_is_outside_of_the_box() {
 #[test]
 fn moments_of_enormous_degree_are_refused() {
     let [x, y] = reals(["x", "y"]);
-    let family = sos(&(x.between(0, 1) & y.between(0, 1)), 1, 1, Basis::Orthonormal);
-    let density = family.distribution(&[0.0, 1.0, 0.0, 0.0]).unwrap();
+    let family = sum_of_squares(&(x.between(0, 1) & y.between(0, 1)), 1, 1, Basis::Orthonormal);
+    let density = family.density(&[0.0, 1.0, 0.0, 0.0]).unwrap();
     assert!(density.expectation(&Polynomial::parse("x^9000*y^1000").unwrap()).is_err());
     near(density.expectation(&Polynomial::parse("x^90*y^10").unwrap()).unwrap(), 1.0 / (91.0 * 11.0), 1e-13);
 }
@@ -200,9 +200,9 @@ fn forms_of_many_variables_recognise_lost_digits() {
 fn bases_on_several_bins_survive_a_file() {
     let [x, y] = reals(["x", "y"]);
     let phi = x.between(0, 1) & y.between(0, 1) & (x.le(ratio(1, 2)) | y.le(ratio(1, 2)));
-    let family = sos(&phi, 14, 1, Basis::Orthonormal);
-    assert!(family.domain().grid().bins() > 1);
-    let again = Compiled::from_bytes(&family.to_bytes().unwrap()).unwrap();
+    let family = sum_of_squares(&phi, 14, 1, Basis::Orthonormal);
+    assert!(family.support().grid().bins() > 1);
+    let again = Family::from_bytes(&family.to_bytes().unwrap()).unwrap();
     let params = family.random_params(1, 3);
     let points = [0.25, 0.75, 0.75, 0.25, 0.1, 0.1];
     assert_eq!(family.log_prob(&params, &points).unwrap(), again.log_prob(&params, &points).unwrap());
@@ -215,7 +215,7 @@ fn pieces_of_marginals_meet_and_stay_inside() {
     let square = x.between(-1, 1) & y.between(-1, 1);
     let phi = square & !(x.ge(0) & y.ge(0) & (&x + &y).le(1));
     let family = spline(&phi, Knots::Uniform(4), 1);
-    let density = family.distribution(&family.random_params(1, 1)).unwrap();
+    let density = family.density(&family.random_params(1, 1)).unwrap();
     for variable in ["x", "y"] {
         let marginal = density.marginal(variable).unwrap();
         assert_eq!((marginal.quantile(0.0).unwrap(), marginal.quantile(1.0).unwrap()), (-1.0, 1.0));

@@ -8,21 +8,21 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::Dice;
-use common::densities::{Case, catalogue, in_doubles, sos, spline};
+use common::densities::{Case, catalogue, in_doubles, spline, sum_of_squares};
 use pal::density::Basis;
+use pal::density::Density;
 use pal::formula::{Constraint, Formula, Linear, Substitution};
 use pal::number::from_f64;
-use pal::query::Distribution;
 
 fn names() -> [(&'static str, pal::density::Settings); 7] {
     [
         ("interval", spline(5, 2)),
         ("star", spline(4, 2)),
-        ("notched", sos(4, 2, Basis::Orthonormal)),
-        ("boxes", sos(2, 1, Basis::Legendre)),
+        ("notched", sum_of_squares(4, 2, Basis::Orthonormal)),
+        ("boxes", sum_of_squares(2, 1, Basis::Legendre)),
         ("far", spline(3, 1)),
         ("sliver", spline(2, 2)),
-        ("notched cube", sos(2, 2, Basis::Orthonormal)),
+        ("notched cube", sum_of_squares(2, 2, Basis::Orthonormal)),
     ]
 }
 
@@ -98,7 +98,7 @@ fn follow_the_density(count: usize) {
 }
 
 /// Every tenth of a marginal gets a tenth of the samples.
-fn deciles(case: &Case, density: &Distribution, samples: &[f64]) {
+fn deciles(case: &Case, density: &Density, samples: &[f64]) {
     let n = case.dimension();
     for (axis, var) in case.constraint.reals.iter().enumerate() {
         let marginal = density.marginal(var.name()).unwrap();
@@ -110,7 +110,7 @@ fn deciles(case: &Case, density: &Distribution, samples: &[f64]) {
 }
 
 /// First and second moments within five standard errors.
-fn moments(case: &Case, density: &Distribution, samples: &[f64]) {
+fn moments(case: &Case, density: &Density, samples: &[f64]) {
     let n = case.dimension();
     let count = (samples.len() / n) as f64;
     let (mean, covariance) = (density.mean(), density.covariance());
@@ -153,7 +153,7 @@ fn samples_of_every_case_are_inside_and_in_their_parts() {
 
 #[test]
 fn threads_change_nothing() {
-    for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sos(2, 2, Basis::Orthonormal))] {
+    for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sum_of_squares(2, 2, Basis::Orthonormal))] {
         let draw = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| case.density(1).sample(20_000, 42).unwrap())
@@ -176,7 +176,7 @@ fn batches_are_densities_one_by_one() {
     let family = case.compile();
     let params = family.random_params(3, 2);
     let together = family.sample(&params, 50, 9).unwrap();
-    for (row, density) in family.distributions(&params).unwrap().iter().enumerate() {
+    for (row, density) in family.densities(&params).unwrap().iter().enumerate() {
         let alone = density.sampler().unwrap().sample_from(row as u64 * 50, 50, 9);
         assert_eq!(together[row * 100..][..100], alone);
     }
@@ -228,7 +228,7 @@ fn corners_of_the_unit_cube_stay_inside() {
 
 #[test]
 fn conditioned_samples() {
-    for case in [Case::new("star", spline(3, 2)), Case::new("notched cube", sos(2, 1, Basis::Orthonormal))] {
+    for case in [Case::new("star", spline(3, 2)), Case::new("notched cube", sum_of_squares(2, 1, Basis::Orthonormal))] {
         let whole = case.density(6);
         let condition = parts(&case, 5).into_iter().max_by(|a, b| {
             let p = |f: &Formula| whole.probability(f).unwrap();
@@ -250,7 +250,7 @@ fn conditioned_samples() {
 
 #[test]
 fn samples_given_a_value() {
-    for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sos(3, 1, Basis::Orthonormal))] {
+    for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sum_of_squares(3, 1, Basis::Orthonormal))] {
         let n = case.dimension();
         let (low, length) = in_doubles(&case.ends()[0]);
         let value = low + 0.61 * length;

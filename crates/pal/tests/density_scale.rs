@@ -7,7 +7,7 @@ mod common;
 
 use std::time::Instant;
 
-use common::densities::{Case, scenes, sos, spline, star};
+use common::densities::{Case, scenes, spline, star, sum_of_squares};
 use pal::density::Basis;
 use pal::number::from_f64;
 
@@ -41,7 +41,7 @@ fn draw(case: &Case, count: usize) {
 fn ten_thousand_samples_per_region() {
     for (name, constraint) in scenes().into_iter().chain(stars()) {
         draw(&Case::on(&name, constraint.clone(), spline(8, 2)), 10_000);
-        draw(&Case::on(&name, constraint, sos(4, 2, Basis::Orthonormal)), 10_000);
+        draw(&Case::on(&name, constraint, sum_of_squares(4, 2, Basis::Orthonormal)), 10_000);
     }
 }
 
@@ -50,6 +50,6 @@ fn ten_thousand_samples_per_region() {
 fn ten_million_samples_per_region() {
     for (name, constraint) in scenes().into_iter().chain(stars()) {
         draw(&Case::on(&name, constraint.clone(), spline(14, 3)), 10_000_000);
-        draw(&Case::on(&name, constraint, sos(8, 2, Basis::Orthonormal)), 10_000_000);
+        draw(&Case::on(&name, constraint, sum_of_squares(8, 2, Basis::Orthonormal)), 10_000_000);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use pal::density::{Compiled, Knots, Settings, SplineSettings};
+use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::{Constraint, Formula, real};
 use pal::interrupt::{Interrupted, Task};
 use pal::moments::{Method, integrate};
@@ -61,8 +61,8 @@ fn searches_integrals_and_families_stop() {
     assert!(time < LIMIT, "{time:?}");
 
     let maze = Region::new(&crumbled(3, 60)).unwrap();
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(12), mixtures: 1 });
-    let (outcome, time) = stop(|| Compiled::new(&maze, &settings).is_ok());
+    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(12), components: 1 });
+    let (outcome, time) = stop(|| Family::new(&maze, &settings).is_ok());
     assert_eq!(outcome, Err(Interrupted));
     assert!(time < LIMIT, "{time:?}");
 }

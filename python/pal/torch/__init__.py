@@ -5,7 +5,7 @@ A layer turns the outputs of a network into a `torch.distributions.Distribution`
 >>> import pal, torch
 >>> from pal.torch import SplineLayer
 >>> x, y = pal.reals("x", "y")
->>> layer = SplineLayer(pal.Region((x >= 0) & (y >= 0) & (x + y <= 1)), knots=6, mixtures=4)
+>>> layer = SplineLayer(pal.Region((x >= 0) & (y >= 0) & (x + y <= 1)), knots=6, components=4)
 >>> network = torch.nn.Sequential(torch.nn.Linear(3, 32), torch.nn.ReLU(), torch.nn.Linear(32, layer.num_params))
 >>> p = layer(network(torch.randn(5, 3)))
 >>> p.batch_shape, p.event_shape, p.sample((2,)).shape
@@ -16,10 +16,10 @@ A layer turns the outputs of a network into a `torch.distributions.Distribution`
 >>> loss.backward()
 """
 
-from .bumps import Bumps
+from .student_t import StudentTHead
 from .distribution import ConstrainedDistribution, InRegion, Marginals
 from .layer import Layer
 from .spline import SplineLayer
-from .squares import SumOfSquaresLayer
+from .sum_of_squares import SumOfSquaresLayer
 
-__all__ = ["Bumps", "ConstrainedDistribution", "InRegion", "Layer", "Marginals", "SplineLayer", "SumOfSquaresLayer"]
+__all__ = ["StudentTHead", "ConstrainedDistribution", "InRegion", "Layer", "Marginals", "SplineLayer", "SumOfSquaresLayer"]

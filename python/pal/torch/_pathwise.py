@@ -26,7 +26,7 @@ from ._convex import Polytope, convex
 if TYPE_CHECKING:
     from .layer import Layer
     from .spline import SplineLayer
-    from .squares import SumOfSquaresLayer
+    from .sum_of_squares import SumOfSquaresLayer
 
 # More evaluations than this, for the integrals that all samples of a density share, would fill the memory with their gradients.
 _MOST = 1_000_000

@@ -51,7 +51,7 @@ class _Finite(constraints.Constraint):
 class ConstrainedDistribution(Distribution):
     """Densities on a constraint, one for each parameter vector of a batch.
 
-    `log_prob`, `prob`, `mean`, `variance` and `covariance` are tensor operations with gradients. `sample`, `mode`, `entropy`, `cdf` and `marginal` are
+    `log_prob`, `probability`, `mean`, `variance` and `covariance` are tensor operations with gradients. `sample`, `mode`, `entropy`, `cdf` and `marginal` are
     computed by the core and have none. `rsample`, where it exists, has first derivatives.
 
     Unlike other distributions, `log_prob` accepts any point: it is minus infinity outside the constraint.
@@ -162,7 +162,7 @@ class ConstrainedDistribution(Distribution):
             value = value / self._mass(rows)
         return value
 
-    def prob(self, gamma: Formula) -> Tensor:
+    def probability(self, gamma: Formula) -> Tensor:
         """The probability of a further constraint, with gradients."""
         return self._expectation(gamma).clamp(0, 1).reshape(self.batch_shape).to(self.params.dtype)
 

@@ -23,24 +23,24 @@ class SplineLayer(Layer):
     Args:
         region: a region, or a constraint that is made into one, with 1 to 4 variables.
         knots: how many equally spaced knots per variable, or an increasing list of positions for each.
-        mixtures: components.
+        components: components.
 
     >>> import pal, torch
     >>> (x,) = pal.reals("x")
-    >>> layer = SplineLayer(x.between(0, 2), knots=4, mixtures=3)
+    >>> layer = SplineLayer(x.between(0, 2), knots=4, components=3)
     >>> layer.num_params
     27
     >>> p = layer(torch.ones(27))
-    >>> round(float(p.prob(x <= 1) + p.prob(x > 1)), 5), p.log_prob(torch.tensor([3.0]))
+    >>> round(float(p.probability(x <= 1) + p.probability(x > 1)), 5), p.log_prob(torch.tensor([3.0]))
     (1.0, tensor(-inf))
     """
 
     _made_of = SplineMixture
 
     def __init__(
-        self, region: Region | Constrained, knots: int | Sequence[Sequence[Number]] = 14, mixtures: int = 8
+        self, region: Region | Constrained, knots: int | Sequence[Sequence[Number]] = 14, components: int = 8
     ) -> None:
-        super().__init__(SplineMixture(region, knots, mixtures))
+        super().__init__(SplineMixture(region, knots, components))
 
     def _constants(self) -> dict[str, np.ndarray]:
         recipe = self._recipe
@@ -74,7 +74,7 @@ class SplineLayer(Layer):
         The latter are scaled by the mean of their sizes: densities do not depend on the scale, so neither do gradients.
         """
         widths = [count * self._recipe["params"][first] for first, count in self._groups]
-        logits, *parts = params.unflatten(-1, (self._recipe["mixtures"], -1)).split([1, *widths], dim=-1)
+        logits, *parts = params.unflatten(-1, (self._recipe["components"], -1)).split([1, *widths], dim=-1)
         return logits.squeeze(-1), [self._scaled(part, count) for part, (_, count) in zip(parts, self._groups)]
 
     @staticmethod

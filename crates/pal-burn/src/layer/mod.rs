@@ -1,29 +1,29 @@
 //! From parameters to log-densities by tensor operations.
 
-mod bumps;
-mod sos;
 mod spline;
+mod student_t;
+mod sum_of_squares;
 
 use burn::tensor::{Bool, DType, Device, Tensor, TensorData};
-use pal::density::{Compiled, DensityError, Recipe};
-use pal::query::Distribution;
+use pal::density::Density;
+use pal::density::{DensityError, Family, Recipe};
 
 use crate::device::{self, DeviceError, Work};
-pub use bumps::Bumps;
-use sos::SosTensors;
 use spline::SplineTensors;
+pub use student_t::StudentTHead;
+use sum_of_squares::SumOfSquaresTensors;
 
 /// A family of densities as the last layer of a network.
 ///
 /// ```
 /// use burn::tensor::{DType, Device, Tensor};
-/// use pal::density::{Compiled, Knots, Settings, SplineSettings};
+/// use pal::density::{Family, Knots, Settings, SplineSettings};
 /// use pal::{formula::reals, region::Region};
 /// use pal_burn::PalLayer;
 ///
 /// let [x, y] = reals(["x", "y"]);
 /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-/// let family = Compiled::new(&triangle, &Settings::Spline(SplineSettings { knots: Knots::Uniform(4), mixtures: 2 }))?;
+/// let family = Family::new(&triangle, &Settings::Spline(SplineSettings { knots: Knots::Uniform(4), components: 2 }))?;
 ///
 /// let device = Device::flex().autodiff();
 /// let layer = PalLayer::new(&family, &device, DType::F64)?;
@@ -36,7 +36,7 @@ use spline::SplineTensors;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PalLayer {
-    compiled: Compiled,
+    compiled: Family,
     constants: Constants,
     device: Device,
     dtype: DType,
@@ -45,7 +45,7 @@ pub struct PalLayer {
 #[derive(Clone, Debug)]
 enum Constants {
     Spline(SplineTensors),
-    Sos(SosTensors),
+    SumOfSquares(SumOfSquaresTensors),
 }
 
 /// Points of a batch as constants: what the layer needs to know of them.
@@ -85,20 +85,20 @@ pub struct Likelihood {
 impl PalLayer {
     /// The layer on a device, with constants of a precision: single, or double where the device does it right. A device that is wrong in one of the
     /// operations is refused, with the name of the operation; so are doubles on many GPUs.
-    pub fn new(compiled: &Compiled, device: &Device, dtype: DType) -> Result<PalLayer, DeviceError> {
+    pub fn new(compiled: &Family, device: &Device, dtype: DType) -> Result<PalLayer, DeviceError> {
         // Constants take no part in gradients; they go with tensors that do.
         let device = device.clone().without_autodiff();
         device::check(&device, dtype, Work::LogSpace)?;
         let place = Place { device: &device, dtype };
         let constants = match compiled.recipe() {
             Recipe::Spline(recipe) => Constants::Spline(SplineTensors::new(&recipe, place)),
-            Recipe::Sos(recipe) => Constants::Sos(SosTensors::new(&recipe, place)),
+            Recipe::SumOfSquares(recipe) => Constants::SumOfSquares(SumOfSquaresTensors::new(&recipe, place)),
         };
         Ok(PalLayer { compiled: compiled.clone(), constants, device, dtype })
     }
 
     /// The family.
-    pub fn compiled(&self) -> &Compiled {
+    pub fn compiled(&self) -> &Family {
         &self.compiled
     }
 
@@ -145,14 +145,14 @@ impl PalLayer {
     pub fn likelihood(&self, params: Tensor<2>, points: &Points) -> Likelihood {
         match &self.constants {
             Constants::Spline(tensors) => tensors.likelihood(params, points.features.clone()),
-            Constants::Sos(tensors) => tensors.likelihood(params, points.features.clone()),
+            Constants::SumOfSquares(tensors) => tensors.likelihood(params, points.features.clone()),
         }
     }
 
     /// The densities of parameter vectors, for queries: samples, probabilities, modes.
-    pub fn distributions(&self, params: Tensor<2>) -> Result<Vec<Distribution>, DensityError> {
+    pub fn densities(&self, params: Tensor<2>) -> Result<Vec<Density>, DensityError> {
         let params: Vec<f64> = params.into_data_dtype(DType::F64).try_into_vec().unwrap_or_default();
-        self.compiled.distributions(&params)
+        self.compiled.densities(&params)
     }
 }
 

@@ -9,7 +9,7 @@ use super::{Likelihood, Place, log_sum_exp, tiny};
 /// The constants of a [`SplineRecipe`].
 #[derive(Clone, Debug)]
 pub(super) struct SplineTensors {
-    mixtures: usize,
+    components: usize,
     axes: Vec<Axis>,
     /// The form with the first axis down and all others across.
     form: Tensor<2>,
@@ -34,7 +34,7 @@ impl SplineTensors {
         };
         let first = recipe.axes.first().map_or(1, |axis| axis.nodes);
         SplineTensors {
-            mixtures: recipe.mixtures,
+            components: recipe.components,
             axes: recipe.axes.iter().map(axis).collect(),
             form: place.matrix(recipe.form.clone(), first, recipe.form.len() / first),
             log_volume: recipe.log_volume,
@@ -44,15 +44,15 @@ impl SplineTensors {
 
     pub fn likelihood(&self, params: Tensor<2>, features: Tensor<2>) -> Likelihood {
         let [rows, width] = params.dims();
-        let (mixtures, per) = (self.mixtures, width / self.mixtures);
-        let params = params.reshape([rows, mixtures, per]);
-        let logits: Tensor<2> = params.clone().slice([0..rows, 0..mixtures, 0..1]).squeeze_dim(2);
+        let (components, per) = (self.components, width / self.components);
+        let params = params.reshape([rows, components, per]);
+        let logits: Tensor<2> = params.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
         let tiny = tiny(self.dtype);
         let (mut log_values, mut log_scales) = (None, None);
         let mut squares = Vec::with_capacity(self.axes.len());
         let mut at = 0;
         for axis in &self.axes {
-            let theta = params.clone().slice([0..rows, 0..mixtures, at + 1..at + 1 + axis.params]);
+            let theta = params.clone().slice([0..rows, 0..components, at + 1..at + 1 + axis.params]);
             // Densities do not depend on the scale, so its gradient is zero and need not be followed.
             let scale = theta.clone().detach().abs().max_dim(2).clamp_min(tiny);
             let theta = theta / scale.clone();
@@ -61,7 +61,7 @@ impl SplineTensors {
             log_scales = Some(log_scales.map_or(scale.clone(), |sum: Tensor<2>| sum + scale));
             let count = features.dims()[0];
             let features = features.clone().slice([0..count, at..at + axis.params]);
-            let flat = theta.clone().reshape([rows * mixtures, axis.params]);
+            let flat = theta.clone().reshape([rows * components, axis.params]);
             let value = if rows == 1 {
                 features.matmul(flat.clone().transpose())
             } else {
@@ -72,7 +72,7 @@ impl SplineTensors {
             squares.push(flat.matmul(axis.values.clone()).square());
             at += axis.params;
         }
-        let integrals: Tensor<2> = self.integrals(squares).reshape([rows, mixtures]);
+        let integrals: Tensor<2> = self.integrals(squares).reshape([rows, components]);
         // A component without mass takes no part in the mixture.
         let without_mass = integrals.clone().lower_equal_scalar(tiny);
         let logits = logits.mask_fill(without_mass.clone(), -1e30);

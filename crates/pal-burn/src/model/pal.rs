@@ -3,10 +3,10 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use pal::density::{Recipe, SosRecipe};
+use pal::density::{Recipe, SumOfSquaresRecipe};
 
 use super::{Batch, Model, ModelError, doubles};
-use crate::layer::{Bumps, PalLayer};
+use crate::layer::{PalLayer, StudentTHead};
 use crate::network::Network;
 use crate::start;
 
@@ -15,7 +15,7 @@ use crate::start;
 pub struct PalModel {
     network: Network,
     #[module(skip)]
-    bumps: Option<Bumps>,
+    head: Option<StudentTHead>,
     #[module(skip)]
     layer: PalLayer,
 }
@@ -23,12 +23,12 @@ pub struct PalModel {
 impl PalModel {
     /// The network must have as many outputs as the layer has parameters.
     pub fn new(network: Network, layer: PalLayer) -> PalModel {
-        PalModel { network, bumps: None, layer }
+        PalModel { network, head: None, layer }
     }
 
     /// The network must have as many outputs as the bumps have parameters.
-    pub fn with_bumps(network: Network, bumps: Bumps, layer: PalLayer) -> PalModel {
-        PalModel { network, bumps: Some(bumps), layer }
+    pub fn with_head(network: Network, head: StudentTHead, layer: PalLayer) -> PalModel {
+        PalModel { network, head: Some(head), layer }
     }
 
     /// The layer.
@@ -39,12 +39,12 @@ impl PalModel {
     /// Begins near the data: with a bump for each cluster of the points, or at their [`start::family_params`], or for a family of raw polynomials
     /// with the [`start::scales`] of the first rows.
     pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<PalModel, ModelError> {
-        let PalModel { network, bumps, layer } = self;
-        if let Some(bumps) = bumps {
-            let network = network.around(&bumps.start(points, seed));
-            return Ok(PalModel::with_bumps(network, bumps, layer));
+        let PalModel { network, head, layer } = self;
+        if let Some(head) = head {
+            let network = network.around(&head.start(points, seed));
+            return Ok(PalModel::with_head(network, head, layer));
         }
-        if let Recipe::Sos(SosRecipe { damped: true, .. }) = layer.compiled().recipe() {
+        if let Recipe::SumOfSquares(SumOfSquaresRecipe { damped: true, .. }) = layer.compiled().recipe() {
             let network = match network {
                 // Factors have nothing to work on where all parameters are 0.
                 Network::Free(_) => network.around(&start::family_params(layer.compiled(), points, seed)?),
@@ -60,8 +60,8 @@ impl PalModel {
 
     fn forward(&self, inputs: Option<Tensor<2>>) -> Tensor<2> {
         let outputs = self.network.forward(inputs);
-        match &self.bumps {
-            Some(bumps) => bumps.params(outputs),
+        match &self.head {
+            Some(head) => head.params(outputs),
             None => outputs,
         }
     }
@@ -87,7 +87,7 @@ impl Model for PalModel {
         let params = self.params(inputs.clone());
         let family = self.layer.compiled();
         Ok(match inputs {
-            None => family.distribution(&params)?.sample(count, seed)?,
+            None => family.density(&params)?.sample(count, seed)?,
             Some(_) => family.sample(&params, count, seed)?,
         })
     }

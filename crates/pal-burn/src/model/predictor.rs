@@ -1,6 +1,6 @@
 //! Any of the models, by a plan that can be written to a file.
 
-use ::pal::density::Compiled;
+use ::pal::density::Family;
 use ::pal::formula::Constraint;
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
@@ -10,7 +10,7 @@ use super::{
     Batch, Flow, FlowSettings, Mixture, MixtureSettings, Model, ModelError, PalModel, Relaxed, RelaxedSettings, Scaler,
 };
 use crate::network::Network;
-use crate::{Bumps, PalLayer, weights};
+use crate::{PalLayer, StudentTHead, weights};
 
 /// Which model, and what it looks like.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,9 +20,9 @@ pub enum Kind {
     Pal {
         /// Hidden units.
         hidden: Vec<usize>,
-        /// Whether outputs of the network are [`Bumps`] rather than plain parameters; only for splines.
+        /// Whether outputs of the network are [`StudentTHead`] rather than plain parameters; only for splines.
         #[serde(default)]
-        bumps: bool,
+        student_t: bool,
     },
     /// A mixture of Gaussians.
     Mixture {
@@ -90,7 +90,7 @@ impl Plan {
     pub fn build(
         &self,
         constraint: &Constraint,
-        family: Option<&Compiled>,
+        family: Option<&Family>,
         device: &Device,
         seed: u64,
     ) -> Result<Predictor, ModelError> {
@@ -102,14 +102,14 @@ impl Plan {
             Mixture::new(network, settings, self.output_scaler.clone())
         };
         let built = match &self.kind {
-            Kind::Pal { hidden, bumps } => {
+            Kind::Pal { hidden, student_t } => {
                 let missing = || ModelError::Constraint("a layer needs a compiled family".to_string());
                 let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype())?;
                 let network = |outputs| Network::new(inputs, hidden, outputs, device);
-                Predictor::Pal(if *bumps {
-                    let of_squares = || ModelError::Constraint("sums of squares have no bumps; splines do".to_string());
-                    let bumps = Bumps::new(&layer).ok_or_else(of_squares)?;
-                    PalModel::with_bumps(network(bumps.num_params()), bumps, layer)
+                Predictor::Pal(if *student_t {
+                    let of_squares = || ModelError::Constraint("sums of squares have no head; splines do".to_string());
+                    let head = StudentTHead::new(&layer).ok_or_else(of_squares)?;
+                    PalModel::with_head(network(head.num_params()), head, layer)
                 } else {
                     PalModel::new(network(layer.num_params()), layer)
                 })

@@ -1,7 +1,7 @@
 //! The layer against the library.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings};
+use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::PalLayer;
@@ -19,27 +19,33 @@ fn region(n: usize) -> Formula {
 }
 
 fn cases() -> Vec<(usize, Settings)> {
-    let spline = |knots, mixtures| Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), mixtures });
-    let sos = |degree, basis| Settings::Sos(SosSettings { degree, components: 3, basis, subset: None });
+    let spline = |knots, components| Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), components });
+    let sum_of_squares =
+        |degree, basis| Settings::SumOfSquares(SumOfSquaresSettings { degree, components: 3, basis, subset: None });
     let mut cases = vec![(1, spline(7, 2)), (2, spline(14, 8)), (3, spline(4, 2)), (4, spline(3, 2))];
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
-        cases.extend([(1, sos(5, basis)), (2, sos(5, basis)), (3, sos(3, basis))]);
+        cases.extend([(1, sum_of_squares(5, basis)), (2, sum_of_squares(5, basis)), (3, sum_of_squares(3, basis))]);
     }
     cases
 }
 
 struct Case {
-    family: Compiled,
+    family: Family,
     params: Vec<f64>,
     points: Vec<f64>,
     rows: usize,
 }
 
 fn make(n: usize, settings: &Settings, rows: usize) -> Case {
-    let family = Compiled::new(&Region::new(&region(n).into()).unwrap(), settings).unwrap();
-    let uniform = Settings::Sos(SosSettings { degree: 0, components: 1, basis: Basis::Orthonormal, subset: None });
-    let uniform = Compiled::new(&Region::new(&region(n).into()).unwrap(), &uniform).unwrap();
-    let points = uniform.distribution(&[0.0, 1.0]).unwrap().sample(40, 5).unwrap();
+    let family = Family::new(&Region::new(&region(n).into()).unwrap(), settings).unwrap();
+    let uniform = Settings::SumOfSquares(SumOfSquaresSettings {
+        degree: 0,
+        components: 1,
+        basis: Basis::Orthonormal,
+        subset: None,
+    });
+    let uniform = Family::new(&Region::new(&region(n).into()).unwrap(), &uniform).unwrap();
+    let points = uniform.density(&[0.0, 1.0]).unwrap().sample(40, 5).unwrap();
     let params = family.random_params(rows, 9);
     Case { family, params, points, rows }
 }

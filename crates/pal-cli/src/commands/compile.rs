@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use pal::density::{Compiled, Conditioning};
+use pal::density::{Conditioning, Family};
 use serde::Serialize;
 
 use crate::family::FamilyArgs;
 use crate::input::Input;
-use crate::model::{check_output, names};
+use crate::model_file::{check_output, names};
 use crate::numbers::{bound, finite};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -21,8 +21,8 @@ use crate::{Global, Outcome, output};
 /// `pal model`, which adds parameters. Nothing outside the constraint has mass under any density of the family.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    pal compile map.geojson --family spline --knots 14 --mixtures 8 -o map.safetensors\n  \
-    pal compile region.smt2 --family sos --degree 10 --components 4 --check -o region.safetensors\n  \
+    pal compile map.geojson --family spline --knots 14 --components 8 -o map.safetensors\n  \
+    pal compile region.smt2 --family sum-of-squares --degree 10 --components 4 --check -o region.safetensors\n  \
     pal compile region.smt2 --knots-at x=0,1,2.5 --knots-at y=0,1/3,1 -o region.safetensors\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
@@ -33,7 +33,7 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     family: FamilyArgs,
-    /// sos: measure how well the basis is conditioned
+    /// sum-of-squares: measure how well the basis is conditioned
     #[arg(long)]
     check: bool,
 }
@@ -63,28 +63,28 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     args.family.check()?;
     ensure!(
         !args.check || !args.family.is_spline(),
-        "--check is for --family sos; splines need no basis of polynomials"
+        "--check is for --family sum-of-squares; splines need no basis of polynomials"
     );
     check_output(&args.output)?;
     let name = args.input.name();
     let region = args.input.region()?;
     let start = Instant::now();
-    let compile = || -> Result<(Compiled, Option<Conditioning>)> {
+    let compile = || -> Result<(Family, Option<Conditioning>)> {
         let _progress = Progress::waiting("compiling", !global.quiet);
         args.family.compile(&region, args.check)
     };
     let (compiled, conditioning) = compile().with_context(|| name.clone())?;
     let seconds = start.elapsed().as_secs_f64();
     output::replace(&args.output, &compiled.to_bytes().with_context(|| name.clone())?)?;
-    let domain = compiled.domain();
+    let support = compiled.support();
     let report = Report {
         file: name,
-        variables: names(domain.constraint()),
+        variables: names(support.constraint()),
         family: args.family.name(),
         parameters: compiled.num_params(),
         components: compiled.num_components(),
-        cells: domain.cells(),
-        elements: domain.elements(),
+        cells: support.cells(),
+        elements: support.elements(),
         conditioning: conditioning.map(|c| Condition {
             start: known(c.start),
             basis: known(c.basis),

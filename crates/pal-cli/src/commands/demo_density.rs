@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use pal::density::{Basis, Compiled, Knots, Model, Settings, SosSettings, SplineSettings};
+use pal::density::Density;
+use pal::density::{Basis, Family, Knots, Model, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, real};
 use pal::polynomial::Polynomial;
-use pal::query::{Distribution, ModeOptions};
+use pal::query::ModeOptions;
 use pal::region::Region;
 use serde::Serialize;
 
@@ -60,7 +61,7 @@ struct Example<'a> {
     title: &'static str,
     constraint: &'a Constraint,
     settings: Settings,
-    params: fn(&Compiled) -> Result<Vec<f64>>,
+    params: fn(&Family) -> Result<Vec<f64>>,
     event: (&'static str, Formula),
     /// Drawn in the picture.
     samples: usize,
@@ -75,7 +76,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             name: "campus",
             title: "Where people walk on the campus",
             constraint: campus,
-            settings: Settings::Spline(SplineSettings { knots: Knots::Uniform(KNOTS), mixtures: HILLS.len() }),
+            settings: Settings::Spline(SplineSettings { knots: Knots::Uniform(KNOTS), components: HILLS.len() }),
             params: |family| Ok(hills(family)),
             event: ("x < 60", real("x").lt(60)),
             samples: SAMPLES,
@@ -85,7 +86,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             name: "star",
             title: "Waves on a star",
             constraint: star,
-            settings: Settings::Sos(SosSettings {
+            settings: Settings::SumOfSquares(SumOfSquaresSettings {
                 degree: 8,
                 components: WAVES.len(),
                 basis: Basis::Orthonormal,
@@ -103,9 +104,9 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
     let path = directory.join("campus-model.safetensors");
     for example in &examples {
         let start = Instant::now();
-        let family = Compiled::new(&Region::new(example.constraint)?, &example.settings)?;
+        let family = Family::new(&Region::new(example.constraint)?, &example.settings)?;
         let model = Model::new(family.clone(), (example.params)(&family)?)?;
-        let density = model.distributions()?.pop().context("a model has a density")?;
+        let density = model.densities()?.pop().context("a model has a density")?;
         let row = example.row(&family, &density, directory, start, global)?;
         if example.name == "campus" {
             output::replace(&path, &model.to_bytes()?)?;
@@ -124,14 +125,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
 }
 
 impl Example<'_> {
-    fn row(
-        &self,
-        family: &Compiled,
-        density: &Distribution,
-        directory: &Path,
-        start: Instant,
-        global: Global,
-    ) -> Result<Row> {
+    fn row(&self, family: &Family, density: &Density, directory: &Path, start: Instant, global: Global) -> Result<Row> {
         let progress = Progress::new(self.name, !global.quiet);
         let probability = density.probability(&self.event.1)?;
         let mode = density.mode(&ModeOptions::default())?;
@@ -172,11 +166,11 @@ impl Example<'_> {
 }
 
 /// Parameters of a spline mixture whose components are close to normal densities: the splines are their square roots.
-fn hills(family: &Compiled) -> Vec<f64> {
+fn hills(family: &Family) -> Vec<f64> {
     let mut params = Vec::with_capacity(family.num_params());
     for (weight, middle, width) in HILLS {
         params.push(weight.ln());
-        for (axis, (middle, width)) in family.domain().grid().axes().iter().zip(middle.into_iter().zip(width)) {
+        for (axis, (middle, width)) in family.support().grid().axes().iter().zip(middle.into_iter().zip(width)) {
             let knots = axis.positions();
             let root = |y: &f64| (-((y - middle) / (2.0 * width)).powi(2)).exp();
             // Derivatives are per distance of the knots.
@@ -191,7 +185,7 @@ fn hills(family: &Compiled) -> Vec<f64> {
 /// Parameters of a sum of squares of given polynomials: their inner products with the orthonormal basis, which are exact up to
 /// rounding. The density `(b0 + b)^2 / 2` gives a polynomial `p` the expectation `(<b0 p b0> + <b p b>) / 2 + <b0 p b>`, and
 /// `b0` is constant.
-fn waves(family: &Compiled) -> Result<Vec<f64>> {
+fn waves(family: &Family) -> Result<Vec<f64>> {
     let waves: Vec<Polynomial> = WAVES.iter().map(|text| Polynomial::parse(text)).collect::<Result<_, _>>()?;
     let per = family.num_params() / waves.len();
     let square = |member: usize, sign: f64| -> Vec<f64> {

@@ -40,7 +40,7 @@ const FITS: [(&str, &str, &[&str]); 2] = [
     (
         "fit",
         "Walkers on the campus: a density that stays on the map",
-        &["--knots", "32", "--mixtures", "24", "--learning-rate", "0.03"],
+        &["--knots", "32", "--components", "24", "--learning-rate", "0.03"],
     ),
     ("gmm", "The same walkers: 50 Gaussians leak into the buildings", &["--baseline", "gmm", "--components", "50"]),
 ];

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use crate::learn::{Saved, Source, mean, parse_names};
-use crate::model::names;
+use crate::model_file::names;
 use crate::numbers::finite;
 use crate::progress::Progress;
 use crate::table::frame::{self, Column};

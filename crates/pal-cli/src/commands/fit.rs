@@ -16,7 +16,7 @@ use crate::{Global, Outcome};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal fit --constraint map.geojson --data tracks.csv --columns x,y --group trajectory_id -o density.safetensors\n  \
-    pal fit --constraint map.geojson --data tracks.csv --knots 20 --mixtures 16 --json -o density.safetensors\n  \
+    pal fit --constraint map.geojson --data tracks.csv --knots 20 --components 16 --json -o density.safetensors\n  \
     pal fit --constraint map.geojson --data tracks.csv --baseline gmm --components 100 -o gmm.safetensors\n\n\
     Exit codes: 0 done, 1 stopped by Ctrl-C with the best model so far, 2 error")]
 pub struct Args {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::marginal::read_points;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::model_file::{Condition, Rows, Source, names, parse_rows};
 use crate::progress::Progress;
 use crate::{Global, Outcome, table};
 
@@ -48,7 +48,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
     let Some(first) = densities.first() else { return Ok(Outcome::Done) };
-    let variables = names(first.domain().constraint());
+    let variables = names(first.support().constraint());
     let width = variables.len();
     let points = read_points(&args.points, &variables)?;
     let many = args.row == Rows::All;

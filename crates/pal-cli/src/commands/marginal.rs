@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use pal::query::{Distribution, Marginal};
+use pal::density::Density;
+use pal::query::Marginal;
 
 use crate::input;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model::{Condition, Rows, Source, parse_rows};
+use crate::model_file::{Condition, Rows, Source, parse_rows};
 use crate::progress::Progress;
 use crate::table::{self, Table};
 use crate::{Global, Outcome};
@@ -144,7 +145,7 @@ impl Args {
         Ok(())
     }
 
-    fn answer(&self, density: &Distribution, names: &[&str], points: Option<&Table>) -> Result<Answer> {
+    fn answer(&self, density: &Density, names: &[&str], points: Option<&Table>) -> Result<Answer> {
         let [name] = names else {
             let points = points.context("no points")?;
             let values = density.marginal_density(names, &points.values)?;
@@ -181,7 +182,7 @@ impl Args {
 /// Points to draw a marginal density through.
 pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
     let (low, high) = marginal.support();
-    // Pieces that meet may end and begin a rounding apart, which is no gap to come down to 0 in.
+    // ComponentFunctions that meet may end and begin a rounding apart, which is no gap to come down to 0 in.
     let hair = 1e-12 * (high - low).max(low.abs()).max(high.abs());
     let mut points: Vec<(f64, f64)> = Vec::new();
     for point in marginal.polyline(INSIDE) {

@@ -8,7 +8,7 @@ use pal::query::{Mode, ModeOptions, ModeStop};
 use serde::Serialize;
 
 use crate::limits::parse_seconds;
-use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::model_file::{Condition, Rows, Source, names, parse_rows};
 use crate::numbers::{bound, finite};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -94,7 +94,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         if limited {
             outcome = Outcome::Stopped;
         }
-        let variables = names(density.domain().constraint());
+        let variables = names(density.support().constraint());
         if global.json {
             let line = Line {
                 row,

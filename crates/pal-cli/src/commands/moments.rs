@@ -4,13 +4,14 @@ use std::io::{IsTerminal, Write};
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
-use pal::density::{Compiled, Model, Settings};
+use pal::density::Density;
+use pal::density::{Family, Model, Settings};
 use pal::formula::Constraint;
 use pal::polynomial::Polynomial;
-use pal::query::{Distribution, Entropy, EntropyOptions};
+use pal::query::{Entropy, EntropyOptions};
 use serde::Serialize;
 
-use crate::model::{Condition, Rows, Source, names, parse_rows, shortened};
+use crate::model_file::{Condition, Rows, Source, names, parse_rows, shortened};
 use crate::numbers::{bound, finite};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -120,12 +121,12 @@ const MANY: usize = 16;
 const ROOM: f64 = 3e7;
 
 /// Whether first and second moments together, compiled, fit into little memory.
-fn is_small(family: &Compiled) -> bool {
+fn is_small(family: &Family) -> bool {
     let n = family.dimension() as f64;
     let entries: f64 = match family.family().settings() {
         // Seven Bernstein coefficients per bin and axis.
-        Settings::Spline(_) => family.domain().grid().axes().iter().map(|axis| 7.0 * axis.bins() as f64).product(),
-        Settings::Sos(_) => (family.num_params() as f64 / family.num_components() as f64).powi(2),
+        Settings::Spline(_) => family.support().grid().axes().iter().map(|axis| 7.0 * axis.bins() as f64).product(),
+        Settings::SumOfSquares(_) => (family.num_params() as f64 / family.num_components() as f64).powi(2),
     };
     entries * n * (n + 3.0) / 2.0 <= ROOM
 }
@@ -153,7 +154,7 @@ impl Args {
         let (width, n) = (family.num_params(), family.dimension());
         let params = &model.params()[rows.start * width..rows.end * width];
         let (means, covariances) = (family.mean(params)?, family.covariance(params)?);
-        let polynomials = self.parse(family.domain().constraint())?;
+        let polynomials = self.parse(family.support().constraint())?;
         let count = polynomials.len();
         let expectations = match count {
             0 => Vec::new(),
@@ -168,7 +169,7 @@ impl Args {
     }
 
     /// Those of one density.
-    fn integrals(density: &Distribution, polynomials: &[Polynomial]) -> Result<Integrals> {
+    fn integrals(density: &Density, polynomials: &[Polynomial]) -> Result<Integrals> {
         let expectation = |polynomial| density.expectation(polynomial).context("--poly");
         Ok(Integrals {
             mean: density.mean(),
@@ -177,8 +178,8 @@ impl Args {
         })
     }
 
-    fn line<'a>(&self, row: usize, density: &'a Distribution, known: Option<&Integrals>) -> Result<Line<'a>> {
-        let constraint = density.domain().constraint();
+    fn line<'a>(&self, row: usize, density: &'a Density, known: Option<&Integrals>) -> Result<Line<'a>> {
+        let constraint = density.support().constraint();
         let n = density.dimension();
         let polynomials = self.parse(constraint)?;
         let own;

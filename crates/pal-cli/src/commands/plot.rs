@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::plot_density;
 use crate::input::Input;
-use crate::model;
+use crate::model_file;
 use crate::numbers::counted;
 use crate::picture::file::{self, Kind};
 use crate::picture::{Piece, Scene};
@@ -67,7 +67,7 @@ struct Report<'a> {
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let (file, of_constraint) = args.input.as_path();
-    if model::is_named(file) {
+    if model_file::is_named(file) {
         return run_density(args, file, of_constraint, global);
     }
     if let Some(option) = args.density.foreign() {

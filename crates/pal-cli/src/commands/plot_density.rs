@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::{Compiled, Knots, Settings, SosSettings, SplineSettings};
+use pal::density::Density;
+use pal::density::{Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, Var};
-use pal::query::{Distribution, ModeOptions, ModeStop};
+use pal::query::{ModeOptions, ModeStop};
 use pal::region::Region;
 use serde::Serialize;
 
 use super::marginal::curve;
-use crate::model::{self, Given, term};
+use crate::model_file::{self, Given, term};
 use crate::numbers::{counted, finite};
 use crate::picture::Piece;
 use crate::picture::density::{DensityScene, render};
@@ -113,10 +114,10 @@ pub struct Frame<'a> {
 /// Draws a row of a model; errors name the file.
 pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) -> Result<(Report, Vec<u8>)> {
     let start = Instant::now();
-    let model = model::load(file)?;
+    let model = model_file::load(file)?;
     let attempt = || -> Result<(Report, Vec<u8>)> {
-        let row = model::Rows::One(options.row).of(&model)?.start;
-        let density = options.given.fix(model.family().distribution(model::params(&model, row))?)?;
+        let row = model_file::Rows::One(options.row).of(&model)?.start;
+        let density = options.given.fix(model.family().density(model_file::params(&model, row))?)?;
         let subtitle = frame.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
         let (mut report, picture) = options.picture(&density, subtitle, frame, progress)?;
         report.row = row;
@@ -127,16 +128,16 @@ pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) 
 }
 
 /// What a density is, in a few words and with the numbers that `pal compile` was given.
-pub fn family_name(family: &Compiled) -> String {
+pub fn family_name(family: &Family) -> String {
     match family.family().settings() {
-        Settings::Spline(SplineSettings { knots, mixtures }) => {
+        Settings::Spline(SplineSettings { knots, components }) => {
             let knots = match knots {
                 Knots::Uniform(count) => format!("{count} knots per axis, "),
                 Knots::At(_) => String::new(),
             };
-            format!("spline mixture: {knots}{}", counted(mixtures, "component"))
+            format!("spline mixture: {knots}{}", counted(components, "component"))
         }
-        Settings::Sos(SosSettings { degree, components, .. }) => {
+        Settings::SumOfSquares(SumOfSquaresSettings { degree, components, .. }) => {
             format!("sum of squares: degree {degree}, {}", counted(components, "component"))
         }
     }
@@ -156,19 +157,19 @@ pub fn within(constraint: &Constraint, condition: &Formula) -> Constraint {
 }
 
 /// Densities at points.
-pub fn values(density: &Distribution, points: &[f64]) -> Vec<f64> {
+pub fn values(density: &Density, points: &[f64]) -> Vec<f64> {
     density.log_prob(points).into_iter().map(f64::exp).collect()
 }
 
 impl Options {
     fn picture(
         &self,
-        density: &Distribution,
+        density: &Density,
         subtitle: Option<String>,
         frame: &Frame,
         progress: &Progress,
     ) -> Result<(Report, Vec<u8>)> {
-        let constraint = density.domain().constraint();
+        let constraint = density.support().constraint();
         let n = density.dimension();
         ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
         ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
@@ -219,7 +220,7 @@ impl Options {
         Ok((report, render(&scene, frame.kind, frame.width)?))
     }
 
-    fn find_mode(&self, density: &Distribution) -> Result<Vec<f64>> {
+    fn find_mode(&self, density: &Density) -> Result<Vec<f64>> {
         let found = density.mode(&ModeOptions { gap: 1e-4, ..ModeOptions::default() })?;
         // A star may be off by less than its size, but not in another place.
         if matches!(found.stop, ModeStop::NodeLimit | ModeStop::TimeLimit) && found.gap > 0.01 {

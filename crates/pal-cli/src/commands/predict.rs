@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::parametrise;
+use super::model;
 use crate::learn::{Data, Saved, parse_names};
-use crate::model::check_output;
+use crate::model_file::check_output;
 use crate::progress::Progress;
 use crate::table::frame::{Frame, Wanted};
 use crate::{Global, Outcome};
@@ -56,5 +56,5 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let dimension = known.outputs.len();
     let data = Data { points: vec![0.0; frame.rows() * dimension], dimension, inputs: frame.numbers };
     let model = saved.densities(&data).with_context(|| name)?;
-    parametrise::conclude(&model, &args.output, global)
+    model::conclude(&model, &args.output, global)
 }

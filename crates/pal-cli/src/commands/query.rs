@@ -7,7 +7,7 @@ use pal::density::Model;
 use pal::formula::Formula;
 use serde::Serialize;
 
-use crate::model::{Rows, Source, parse_rows, shortened, term};
+use crate::model_file::{Rows, Source, parse_rows, shortened, term};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -74,7 +74,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 fn answers(args: &Args, model: &Model, global: Global) -> Result<(usize, Vec<Vec<f64>>)> {
     let _progress = Progress::waiting("integrating", !global.quiet);
     let family = model.family();
-    let scope = family.domain().constraint();
+    let scope = family.support().constraint();
     let rows = args.row.of(model)?;
     let params = &model.params()[rows.start * family.num_params()..rows.end * family.num_params()];
     let terms: Vec<Formula> = args.terms.iter().map(|text| term("--where", text, scope)).collect::<Result<_>>()?;

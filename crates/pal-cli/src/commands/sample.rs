@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::query::{Distribution, QueryError, Sampler};
+use pal::density::Density;
+use pal::query::{QueryError, Sampler};
 
 use crate::listing::{Listing, numbered, with_row};
-use crate::model::{Condition, Rows, Source, names, parse_rows};
+use crate::model_file::{Condition, Rows, Source, names, parse_rows};
 use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::table::{self, Sink, Table};
@@ -60,16 +61,16 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
     table::check_output(args.output.as_deref())?;
     let model = args.model.load()?;
-    let prepare = || -> Result<(Vec<usize>, Vec<Distribution>, Vec<Sampler>)> {
+    let prepare = || -> Result<(Vec<usize>, Vec<Density>, Vec<Sampler>)> {
         let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
-        let samplers = densities.iter().map(Distribution::sampler).collect::<Result<_, _>>()?;
+        let samplers = densities.iter().map(Density::sampler).collect::<Result<_, _>>()?;
         Ok((rows.collect(), densities, samplers))
     };
     let (rows, densities, samplers) = prepare().with_context(|| args.model.name())?;
     let (Some(density), Some(sampler)) = (densities.first(), samplers.first()) else { return Ok(Outcome::Done) };
-    let variables = names(density.domain().constraint());
+    let variables = names(density.support().constraint());
     let uniforms = args.uniforms.as_deref().map(|path| read_uniforms(path, sampler, &variables)).transpose()?;
     let count = match &uniforms {
         Some(table) => table.rows() as u64,

@@ -13,7 +13,7 @@ use crate::{Global, Outcome};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal train --constraint map.geojson --data windows.parquet --inputs x0,y0,x1,y1 --outputs x,y --group track -o net.safetensors\n  \
-    pal train --constraint star.smt2 --data star.csv --inputs x1,x2 --family sos --degree 7 --hidden 256,256 -o net.safetensors\n  \
+    pal train --constraint star.smt2 --data star.csv --inputs x1,x2 --family sum-of-squares --degree 7 --hidden 256,256 -o net.safetensors\n  \
     pal train --constraint map.geojson --data windows.csv --inputs x0,y0 --baseline mdn --components 50 -o mdn.safetensors\n\n\
     Exit codes: 0 done, 1 stopped by Ctrl-C with the best model so far, 2 error")]
 pub struct Args {

@@ -16,7 +16,7 @@ use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
 use data::Parts;
 use report::Counts;
 
-use crate::model::{check_output, names};
+use crate::model_file::{check_output, names};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 

@@ -11,7 +11,7 @@ use pal_burn::{DType, Device, Kind, OptimiserSettings, RelaxedSettings, Rule, Tr
 use super::data::{Columns, Parts, Source};
 use crate::family::FamilyArgs;
 use crate::input::ConstraintOption;
-use crate::model::names;
+use crate::model_file::names;
 
 /// Everything about a training but its columns.
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub struct Learning {
     baseline: Option<Baseline>,
     #[command(flatten)]
     pub family: FamilyArgs,
-    /// spline: what a network says of the components of the mixture [default: bumps with inputs, else plain]
+    /// spline: what a network says of the components of the mixture [default: student-t with inputs, else plain]
     #[arg(long, value_enum)]
     head: Option<Head>,
     /// flow: transformations [default: 5]
@@ -106,7 +106,7 @@ enum Baseline {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Head {
     /// Place, width and tail along every axis: for outputs that inputs tell closely
-    Bumps,
+    StudentT,
     /// All values and derivatives at knots: for densities of any shape
     Plain,
 }
@@ -208,8 +208,8 @@ impl Learning {
         let hidden = hidden.to_vec();
         match self.baseline {
             None => {
-                let usual = if self.conditional && self.family.is_spline() { Head::Bumps } else { Head::Plain };
-                Kind::Pal { hidden, bumps: self.head.unwrap_or(usual) == Head::Bumps }
+                let usual = if self.conditional && self.family.is_spline() { Head::StudentT } else { Head::Plain };
+                Kind::Pal { hidden, student_t: self.head.unwrap_or(usual) == Head::StudentT }
             }
             Some(Baseline::Gmm | Baseline::Mdn) => {
                 Kind::Mixture { components: self.family.components.unwrap_or(50), hidden }

@@ -10,7 +10,7 @@ use pal::formula::Constraint;
 use pal_burn::{Device, Model as _, NetworkFile, Predictor, Rows, Violation};
 
 use super::data::{Columns, Data};
-use crate::model;
+use crate::model_file;
 
 /// A trained model.
 pub enum Saved {
@@ -37,7 +37,7 @@ impl Saved {
             let file = NetworkFile::from_bytes(&bytes, &Device::flex()).map_err(|error| anyhow!("{error}"));
             return Ok(Saved::Network(Box::new(file.with_context(name)?)));
         }
-        Ok(Saved::Densities(model::load(path)?))
+        Ok(Saved::Densities(model_file::load(path)?))
     }
 
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -49,7 +49,7 @@ impl Saved {
 
     pub fn constraint(&self) -> &Constraint {
         match self {
-            Saved::Densities(model) => model.family().domain().constraint(),
+            Saved::Densities(model) => model.family().support().constraint(),
             Saved::Network(file) => &file.constraint,
         }
     }
@@ -58,7 +58,7 @@ impl Saved {
     pub fn columns(&self) -> Columns {
         match self {
             Saved::Densities(_) => {
-                let outputs = model::names(self.constraint()).into_iter().map(str::to_string).collect();
+                let outputs = model_file::names(self.constraint()).into_iter().map(str::to_string).collect();
                 Columns { inputs: Vec::new(), outputs }
             }
             Saved::Network(file) => Columns { inputs: file.plan.inputs.clone(), outputs: file.plan.outputs.clone() },
@@ -86,7 +86,7 @@ impl Saved {
         let membership = self.constraint().membership()?;
         match self {
             Saved::Densities(model) => {
-                let density = model.family().distribution(self.only(model)?)?;
+                let density = model.family().density(self.only(model)?)?;
                 let mut total = Violation { samples: 0, outside: 0 };
                 for from in (0..samples).step_by(1 << 20) {
                     let points = density.sample((samples - from).min(1 << 20), seed.wrapping_add(from as u64))?;
@@ -105,7 +105,7 @@ impl Saved {
     /// Points of a model without inputs.
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>> {
         match self {
-            Saved::Densities(model) => Ok(model.family().distribution(self.only(model)?)?.sample(count, seed)?),
+            Saved::Densities(model) => Ok(model.family().density(self.only(model)?)?.sample(count, seed)?),
             Saved::Network(file) => Ok(file.model.sample(None, count, seed)?),
         }
     }

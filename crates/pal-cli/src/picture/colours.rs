@@ -34,7 +34,7 @@ pub fn choose(pieces: &[Piece]) -> Vec<RGBColor> {
     order.sort_by(|a, b| boxes[*a][0].0.total_cmp(&boxes[*b][0].0));
     let mut chosen: Vec<usize> = vec![0; pieces.len()];
     let mut used = [0usize; PALETTE.len()];
-    // Pieces met so far that reach the sweep line.
+    // ComponentFunctions met so far that reach the sweep line.
     let mut active: Vec<usize> = Vec::new();
     for piece in order {
         let [(left, _), (bottom, top)] = boxes[piece];

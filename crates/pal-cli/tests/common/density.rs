@@ -30,9 +30,12 @@ pub fn flat(knots: usize, dimension: usize) -> String {
 
 /// The uniform density in both families.
 pub fn uniform(folder: &Folder, script: &str, dimension: usize) -> [String; 2] {
-    let splines = ["--knots", "4", "--mixtures", "1"];
-    let squares = ["--family", "sos", "--degree", "0", "--components", "1"];
-    [model(folder, "spline", script, &splines, &flat(4, dimension)), model(folder, "sos", script, &squares, "0,1")]
+    let splines = ["--knots", "4", "--components", "1"];
+    let squares = ["--family", "sum-of-squares", "--degree", "0", "--components", "1"];
+    [
+        model(folder, "spline", script, &splines, &flat(4, dimension)),
+        model(folder, "sum-of-squares", script, &squares, "0,1"),
+    ]
 }
 
 /// The header and the numbers of CSV text.

@@ -1,111 +1,454 @@
-//! What a family of densities has to provide.
+//! A compiled family with batched evaluation: log-densities, normalisers and their vector-Jacobian products.
 //!
-//! A family is a mixture of non-negative components, `p(y) = sum_c exp(l_c) q_c(y)`, polynomial on every bin of a grid. Its numbers go
-//! through three stages:
-//!
-//! ```text
-//! parameters  --expand-->  coefficients of the components  --Form-->  integrals I_c  --log_weights-->  l_c
-//! ```
-//!
-//! Everything else (log-densities, gradients, probabilities, samples, modes) is written once, on top of these.
+//! Parameter vectors and points come row by row in flat slices. One parameter vector serves all points, or there is one for each.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::domain::Domain;
-use super::error::DensityError;
-use super::mesh::{Degree, Mesh};
-use super::pieces::Differentiable;
-use super::recipe::Recipe;
+use rayon::prelude::*;
 
-/// The coefficients of all components of one parameter vector.
+use super::Density;
+use super::error::DensityError;
+use super::kind::{Expansion, FamilyKind, Form};
+use super::recipe::Recipe;
+use super::rules::Rules;
+use super::support::Support;
+use super::weights::log_sum_exp;
+use super::{Grid, Settings, SplineMixture, SumOfSquares};
+use crate::region::Region;
+
+/// A family of densities compiled on a constraint: immutable, cheap to clone, shared between threads.
 ///
-/// Each component is scaled by a power of two, so that no square overflows or underflows.
-#[derive(Clone, Debug, Default)]
-pub struct Expansion {
-    /// Coefficients, component by component.
-    pub coefficients: Vec<f64>,
-    /// For each component the logarithm of what `q_c` was divided by.
-    pub log_scales: Vec<f64>,
+/// ```
+/// use pal::density::{Family, Knots, Settings, SplineSettings};
+/// use pal::{formula::reals, region::Region};
+/// let [x, y] = reals(["x", "y"]);
+/// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
+/// let family = Family::new(&triangle, &Settings::Spline(SplineSettings { knots: Knots::Uniform(4), components: 2 }))?;
+/// let params = family.random_params(1, 7);
+/// let log_prob = family.log_prob(&params, &[0.25, 0.25, 0.75, 0.75])?;
+/// assert!(log_prob[0].is_finite() && log_prob[1] == f64::NEG_INFINITY);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Family {
+    family: Arc<dyn FamilyKind>,
 }
 
-/// A family of densities compiled on a constraint.
-pub trait Family: Send + Sync + Debug {
+/// One parameter vector on its way to a density.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub expansion: Expansion,
+    /// With scales, relative to the volume of the box.
+    pub log_integrals: Vec<f64>,
+    /// `l_c` plus the scale of each component: what its scaled values are multiplied by.
+    pub log_weights: Vec<f64>,
+}
+
+impl Row {
+    pub fn weights(&self) -> Vec<f64> {
+        self.log_weights.iter().map(|w| w.exp()).collect()
+    }
+}
+
+/// Integrals this much smaller than the terms they are the sum of are computed again, by cubature of the square itself.
+const CANCELLATION: f64 = 1e-3;
+/// A component with less is taken to have no mass.
+const NO_MASS: f64 = 1e-280;
+/// Points per parallel task.
+const BLOCK: usize = 2048;
+
+impl Family {
+    /// Compiles a family on a region.
+    pub fn new(region: &Region, settings: &Settings) -> Result<Family, DensityError> {
+        Ok(match settings {
+            Settings::Spline(settings) => SplineMixture::compile(region, settings)?.into(),
+            Settings::SumOfSquares(settings) => SumOfSquares::compile(region, settings)?.into(),
+        })
+    }
+
+    /// The family.
+    pub fn family(&self) -> &dyn FamilyKind {
+        &*self.family
+    }
+
     /// The constraint and its pieces.
-    fn domain(&self) -> &Arc<Domain>;
+    pub fn support(&self) -> &Arc<Support> {
+        self.family.support()
+    }
+
+    /// The number of variables.
+    pub fn dimension(&self) -> usize {
+        self.support().dimension()
+    }
 
     /// Parameters per density.
-    fn num_params(&self) -> usize;
+    pub fn num_params(&self) -> usize {
+        self.family.num_params()
+    }
 
     /// Components of the mixture.
-    fn num_components(&self) -> usize;
+    pub fn num_components(&self) -> usize {
+        self.family.num_components()
+    }
 
-    /// The degree of the components on a bin.
-    fn degree(&self) -> Degree;
+    /// Parameter vectors with independent standard normal entries.
+    pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
+        let normal = |stream: &mut crate::random::Stream| {
+            let (u, v) = (stream.unit(), stream.unit());
+            (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+        };
+        let row = |row: usize| {
+            let mut stream = crate::random::Stream::new(seed, row as u64);
+            (0..self.num_params()).map(|_| normal(&mut stream)).collect::<Vec<f64>>()
+        };
+        (0..rows).flat_map(row).collect()
+    }
 
-    /// Numbers in a gradient with respect to the coefficients; it may hold more than one number for a coefficient.
-    fn gradient_len(&self) -> usize;
+    /// The logarithms of the integrals of all components over the constraint: `num_components` for each parameter vector. Minus infinity for a
+    /// component that vanishes on the constraint.
+    pub fn log_normaliser(&self, params: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let volume = self.support().grid().log_volume();
+        let rows = self.rows(params)?;
+        Ok(rows.iter().flat_map(|row| row.log_integrals.iter().map(|i| i + volume)).collect())
+    }
 
-    /// From parameters to coefficients.
-    fn expand(&self, params: &[f64]) -> Expansion;
+    /// The vector-Jacobian product of [`Family::log_normaliser`] with respect to the parameters.
+    pub fn log_normaliser_vjp(&self, params: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let rows = self.rows(params)?;
+        let (per, components) = (self.num_params(), self.num_components());
+        self.check_length("gradients of normalisers", cotangent.len(), components, rows.len())?;
+        let mut gradient = vec![0.0; params.len()];
+        let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
+        parts.zip(cotangent.par_chunks(components)).for_each(|(((gradient, row), params), cotangent)| {
+            let mut coefficients = vec![0.0; self.family.gradient_len()];
+            self.pull_back_integrals(row, cotangent, &mut coefficients);
+            self.family.pull_back(params, &coefficients, gradient);
+        });
+        Ok(gradient)
+    }
 
-    /// Adds to `gradient` what a gradient with respect to the coefficients means for the parameters.
-    fn pull_back(&self, params: &[f64], from: &[f64], gradient: &mut [f64]);
+    /// The log-density of each point: minus infinity outside the constraint and where the density is 0, never NaN. A coordinate that is
+    /// not finite is outside.
+    pub fn log_prob(&self, params: &[f64], points: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let rows = self.rows(params)?;
+        let count = self.pair(rows.len(), points)?;
+        if rows.len() == 1 && count != 1 {
+            return Ok(self.density_of(&rows[0]).log_prob(points));
+        }
+        let dimension = self.dimension();
+        let inside = self.support().membership().contains_batch(points);
+        let parts = rows.par_iter().zip(points.par_chunks(dimension)).zip(inside);
+        Ok(parts.map(|((row, point), inside)| self.log_prob_of(row, point, inside)).collect())
+    }
 
-    /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the constraint (with scales).
-    fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64>;
+    fn log_prob_of(&self, row: &Row, point: &[f64], inside: bool) -> f64 {
+        if !inside { f64::NEG_INFINITY } else { self.density_of(row).log_density_inside(point) }
+    }
 
-    /// Given a gradient with respect to `l_c`, adds to the gradient with respect to the parameters, and to the one with respect to the log-integrals.
-    fn pull_back_weights(
+    /// How a framework computes log-densities by tensor operations, given the features of points.
+    pub fn recipe(&self) -> Recipe {
+        self.family.recipe()
+    }
+
+    /// Which points may have a positive density, row by row: those that satisfy the constraint. Parts of it without volume do not count where they lie
+    /// beyond the box around all others.
+    pub fn contains(&self, points: &[f64]) -> Vec<bool> {
+        let mut inside = self.support().membership().contains_batch(points);
+        let grid = self.support().grid();
+        inside.iter_mut().zip(points.chunks(self.dimension())).for_each(|(flag, y)| *flag = *flag && grid.surrounds(y));
+        inside
+    }
+
+    /// The features of points, row by row, for [`Family::recipe`]; and which points are inside the constraint, as [`Family::contains`] tells. Features
+    /// of a point outside are 0.
+    pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
+        self.feature_derivatives(points, &vec![0; self.dimension()])
+    }
+
+    /// The partial derivatives of [`Family::features`] with respect to the coordinates of the points: one order for each variable. A spline has one
+    /// continuous derivative; of higher ones on a knot, those of the bin above count.
+    ///
+    /// ```
+    /// use pal::density::{Basis, Family, Settings, SumOfSquaresSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x] = reals(["x"]);
+    /// let settings = Settings::SumOfSquares(SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Legendre, subset: None });
+    /// let family = Family::new(&Region::new(&x.between(-1, 1).into())?, &settings)?;
+    /// // The third function is sqrt(5) (3 x^2 - 1) / 2.
+    /// let (slopes, _) = family.feature_derivatives(&[0.5], &[1])?;
+    /// assert!((slopes[2] - 5f64.sqrt() * 1.5).abs() < 1e-14);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn feature_derivatives(&self, points: &[f64], orders: &[u16]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
+        self.pair(1, points)?;
+        self.check_length("orders of derivatives", orders.len(), self.dimension(), 1)?;
+        let (dimension, width) = (self.dimension(), self.family.num_features());
+        let inside = self.contains(points);
+        let mut features = vec![0.0; inside.len() * width];
+        if orders.iter().any(|order| usize::from(*order) > self.family.degree().axis) {
+            return Ok((features, inside));
+        }
+        let fill = |((features, points), inside): ((&mut [f64], &[f64]), &[bool])| {
+            let (mut bin, mut t) = (vec![0; dimension], vec![0.0; dimension]);
+            let rows = features.chunks_mut(width).zip(points.chunks(dimension)).zip(inside);
+            for ((features, point), _) in rows.filter(|(_, inside)| **inside) {
+                self.support().grid().locate(point, &mut bin, &mut t);
+                self.family.features(&bin, &t, orders, features);
+            }
+        };
+        // The batch of a network: calling other threads would take longer than the work.
+        if inside.len() <= BLOCK {
+            fill(((&mut features, points), &inside));
+        } else {
+            let rows = features.par_chunks_mut(width * BLOCK).zip(points.par_chunks(dimension * BLOCK));
+            rows.zip(inside.par_chunks(BLOCK)).for_each(fill);
+        }
+        Ok((features, inside))
+    }
+
+    /// The vector-Jacobian product of [`Family::log_prob`] with respect to the parameters, in the shape of `params`. Points outside the
+    /// constraint and zeros of the density contribute nothing.
+    pub fn log_prob_vjp(&self, params: &[f64], points: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
+        let rows = self.rows(params)?;
+        let count = self.pair(rows.len(), points)?;
+        self.check_length("gradients of log-densities", cotangent.len(), 1, count)?;
+        let (per, dimension) = (self.num_params(), self.dimension());
+        let inside = self.support().membership().contains_batch(points);
+        let mut gradient = vec![0.0; params.len()];
+        if rows.len() == 1 {
+            let tasks =
+                points.par_chunks(BLOCK * dimension).zip(cotangent.par_chunks(BLOCK)).zip(inside.par_chunks(BLOCK));
+            let parts = tasks.map(|((points, cotangent), inside)| {
+                let mut sums = Cotangents::new(&rows[0], &*self.family);
+                let each = points.chunks(dimension).zip(cotangent).zip(inside).filter(|(_, inside)| **inside);
+                each.for_each(|((point, g), _)| self.add_point(&rows[0], point, *g, &mut sums));
+                sums
+            });
+            let parts: Vec<Cotangents> = parts.collect();
+            let mut total = Cotangents::new(&rows[0], &*self.family);
+            parts.iter().for_each(|part| total.add(part));
+            self.finish(&rows[0], params, total, &mut gradient);
+            return Ok(gradient);
+        }
+        let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
+        let given = points.par_chunks(dimension).zip(cotangent.par_iter()).zip(inside);
+        parts.zip(given).for_each(|(((gradient, row), params), ((point, g), inside))| {
+            let mut sums = Cotangents::new(row, &*self.family);
+            if inside {
+                self.add_point(row, point, *g, &mut sums);
+            }
+            self.finish(row, params, sums, gradient);
+        });
+        Ok(gradient)
+    }
+
+    /// One density for each parameter vector, for queries.
+    pub fn densities(&self, params: &[f64]) -> Result<Vec<Density>, DensityError> {
+        let rows = self.proper_rows(params)?;
+        Ok(rows.iter().map(|row| self.density_of(row)).collect())
+    }
+
+    /// The density of one parameter vector.
+    pub fn density(&self, params: &[f64]) -> Result<Density, DensityError> {
+        let wrong = DensityError::Length { what: "parameters", given: params.len(), wanted: self.num_params() };
+        if params.len() != self.num_params() {
+            return Err(wrong);
+        }
+        self.densities(params)?.pop().ok_or(wrong)
+    }
+
+    pub(crate) fn density_of(&self, row: &Row) -> Density {
+        Density::new(self.support().clone(), self.family.functions(&row.expansion), row.log_weights.clone())
+    }
+
+    /// Like [`Family::rows`], for questions that a density of 0 has no answer to.
+    pub(crate) fn proper_rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
+        let rows = self.rows(params)?;
+        match rows.iter().position(|row| row.log_weights.iter().all(|w| *w == f64::NEG_INFINITY)) {
+            Some(zero) => Err(DensityError::Zero(zero)),
+            None => Ok(rows),
+        }
+    }
+
+    /// Checks parameter vectors and computes what all answers need.
+    pub(crate) fn rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
+        let per = self.num_params();
+        if params.is_empty() || !params.len().is_multiple_of(per) {
+            return Err(DensityError::Length { what: "parameters", given: params.len(), wanted: per });
+        }
+        if let Some(at) = params.iter().position(|p| !p.is_finite()) {
+            return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
+        }
+        let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.family.expand(params)).collect();
+        if let Some(row) = expansions.iter().position(|e| e.coefficients.iter().any(|c| !c.is_finite())) {
+            let size = |column: &usize| params[row * per + column].abs();
+            let column = (0..per).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
+            return Err(DensityError::Parameter { row, column, value: params[row * per + column] });
+        }
+        let integrals = self.integrals(self.family.normaliser(), self.support(), &[], &expansions);
+        let components = self.num_components();
+        let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
+        Ok(parts
+            .map(|((expansion, integrals), params)| {
+                let log = |(i, scale): (&f64, &f64)| if *i < NO_MASS { f64::NEG_INFINITY } else { i.ln() + scale };
+                let log_integrals: Vec<f64> = integrals.iter().zip(&expansion.log_scales).map(log).collect();
+                let weights = self.family.log_weights(params, &log_integrals);
+                let log_weights = weights.iter().zip(&expansion.log_scales).map(|(w, s)| w + s).collect();
+                Row { expansion, log_integrals, log_weights }
+            })
+            .collect())
+    }
+
+    /// Integrals of all components of all expansions, relative to the volume of the box and without scales. Those in which digits cancelled are done
+    /// again by cubature, where every term is positive.
+    pub(crate) fn integrals(
         &self,
-        params: &[f64],
-        log_integrals: &[f64],
-        weights: &[f64],
-        gradient: &mut [f64],
-        integrals: &mut [f64],
-    );
+        form: &dyn Form,
+        support: &Support,
+        powers: &[u16],
+        expansions: &[Expansion],
+    ) -> Vec<f64> {
+        let components = self.num_components();
+        let mut integrals = form.integrals(expansions);
+        let volume: f64 = support.mesh.elements.iter().map(|element| element.volume).sum();
+        // Most integrals pass at a glance.
+        let suspect = CANCELLATION * form.largest_scale(volume);
+        integrals.par_chunks_mut(components).zip(expansions).for_each(|(integrals, expansion)| {
+            for (c, integral) in integrals.iter_mut().enumerate() {
+                if *integral < suspect && *integral < CANCELLATION * form.scale(&expansion.coefficients, c) {
+                    *integral = self.by_cubature(support, powers, expansion, c);
+                }
+            }
+        });
+        integrals
+    }
 
-    /// The components with given coefficients as functions.
-    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Differentiable>;
+    fn by_cubature(&self, support: &Support, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
+        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
+        let rules = Rules::new(self.dimension(), self.family.degree().times(extra));
+        let functions = self.family.functions(expansion);
+        let mut sum = 0.0;
+        for element in &support.mesh.elements {
+            rules.visit(element, |t, weight| {
+                let weight = weight * support.mesh.grid.monomial(&element.bin, t, powers);
+                sum += weight * functions.value(component, &element.bin, t);
+            });
+        }
+        sum
+    }
 
-    /// Integrals of the components over the constraint.
-    fn normaliser(&self) -> &dyn Form;
+    /// How many points there are, if they go with so many parameter vectors.
+    fn pair(&self, rows: usize, points: &[f64]) -> Result<usize, DensityError> {
+        let dimension = self.dimension();
+        if !points.len().is_multiple_of(dimension) {
+            return Err(DensityError::Length { what: "points", given: points.len(), wanted: dimension });
+        }
+        let count = points.len() / dimension;
+        if rows != 1 && rows != count {
+            return Err(DensityError::Pairing { params: rows, points: count });
+        }
+        Ok(count)
+    }
 
-    /// Compiles the integrals of the components over pieces on the same grid, times a monomial in the coordinates of the box
-    /// (0 at its lower end, 1 at its upper end; no exponents mean 1).
-    fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError>;
+    fn check_length(&self, what: &'static str, given: usize, per: usize, rows: usize) -> Result<(), DensityError> {
+        if given == per * rows { Ok(()) } else { Err(DensityError::Length { what, given, wanted: per * rows }) }
+    }
 
-    /// How a framework computes log-densities by tensor operations.
-    fn recipe(&self) -> Recipe;
+    /// Adds the gradient of `sum_c cotangent_c log I_c` with respect to the coefficients.
+    fn pull_back_integrals(&self, row: &Row, cotangent: &[f64], coefficients: &mut [f64]) {
+        let scales = row.log_integrals.iter().zip(&row.expansion.log_scales);
+        let weights: Vec<f64> = scales
+            .zip(cotangent)
+            .map(|((i, s), g)| if *i == f64::NEG_INFINITY { 0.0 } else { g * (s - i).exp() })
+            .collect();
+        let form = self.family.normaliser();
+        let mut direct = weights.clone();
+        for (c, weight) in direct.iter_mut().enumerate() {
+            let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
+            if *weight != 0.0
+                && integral < CANCELLATION * form.largest_scale(1.0)
+                && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
+            {
+                *weight = 0.0;
+            }
+        }
+        form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
+        if direct != weights {
+            let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
+            let rules = Rules::new(self.dimension(), self.family.degree());
+            let functions = self.family.functions(&row.expansion);
+            for element in &self.support().mesh.elements {
+                rules.visit(element, |t, weight| {
+                    let weights: Vec<f64> = rest.iter().map(|w| w * weight).collect();
+                    functions.add_gradient(&element.bin, t, &weights, coefficients);
+                });
+            }
+        }
+    }
 
-    /// Numbers in the features of a point.
-    fn num_features(&self) -> usize;
+    /// Adds the derivative of `g log p(point)` at fixed integrals.
+    fn add_point(&self, row: &Row, point: &[f64], g: f64, sums: &mut Cotangents) {
+        let n = point.len();
+        let (mut bin, mut t) = (vec![0; n], vec![0.0; n]);
+        self.support().grid().locate(point, &mut bin, &mut t);
+        if !Grid::covers(&t) {
+            return;
+        }
+        let functions = &sums.functions.get_or_insert_with(|| self.family.functions(&row.expansion)).clone();
+        let logs: Vec<f64> = row
+            .log_weights
+            .iter()
+            .enumerate()
+            .map(|(c, w)| if *w == f64::NEG_INFINITY { *w } else { w + functions.log_value(c, &bin, &t) })
+            .collect();
+        let total = log_sum_exp(logs.iter().copied());
+        if total == f64::NEG_INFINITY {
+            return;
+        }
+        // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
+        let slopes: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
+        if slopes.iter().any(|slope| !slope.is_finite()) {
+            // So small that its square is 0 in doubles: as good as a zero.
+            return;
+        }
+        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
+        functions.add_gradient(&bin, &t, &slopes, &mut sums.coefficients);
+    }
 
-    /// The features of the point at local coordinates of a bin, for [`Family::recipe`], or their partial derivatives of given orders with respect to the
-    /// coordinates of the point.
-    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]);
-
-    /// The form of [`Family::form`] for tensor frameworks, in the layout of [`Recipe`].
-    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError>;
-
-    /// Everything that identifies it besides the constraint, for files and messages.
-    fn settings(&self) -> super::Settings;
-
-    /// Compiled tensors by name, with their shapes, for files.
-    fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)>;
+    fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
+        let mut integrals = vec![0.0; row.log_integrals.len()];
+        self.family.pull_back_weights(params, &row.log_integrals, &sums.weights, gradient, &mut integrals);
+        self.pull_back_integrals(row, &integrals, &mut sums.coefficients);
+        self.family.pull_back(params, &sums.coefficients, gradient);
+    }
 }
 
-/// A compiled integral over a set: a function of the coefficients.
-pub trait Form: Send + Sync + Debug {
-    /// The integrals of all components, for many expansions of the same family; relative to the volume of the box, without scales.
-    fn integrals(&self, expansions: &[Expansion]) -> Vec<f64>;
+/// Gradients collected over points.
+struct Cotangents {
+    /// With respect to `l_c`.
+    weights: Vec<f64>,
+    /// With respect to the coefficients.
+    coefficients: Vec<f64>,
+    functions: Option<Arc<dyn super::Differentiable>>,
+}
 
-    /// How large the terms were that were added up to the integral of a component: its rounding error is a small multiple of eps times this.
-    fn scale(&self, coefficients: &[f64], component: usize) -> f64;
+impl Cotangents {
+    fn new(row: &Row, family: &dyn FamilyKind) -> Cotangents {
+        Cotangents {
+            weights: vec![0.0; row.log_weights.len()],
+            coefficients: vec![0.0; family.gradient_len()],
+            functions: None,
+        }
+    }
 
-    /// More than [`Form::scale`] can be on a set of this volume.
-    fn largest_scale(&self, volume: f64) -> f64;
+    fn add(&mut self, other: &Cotangents) {
+        self.weights.iter_mut().zip(&other.weights).for_each(|(a, b)| *a += b);
+        self.coefficients.iter_mut().zip(&other.coefficients).for_each(|(a, b)| *a += b);
+    }
+}
 
-    /// Adds to `gradient` the derivative of `sum_c weights_c I_c` with respect to the coefficients.
-    fn add_gradient(&self, coefficients: &[f64], weights: &[f64], gradient: &mut [f64]);
+impl<F: FamilyKind + 'static> From<F> for Family {
+    fn from(family: F) -> Family {
+        Family { family: Arc::new(family) }
+    }
 }

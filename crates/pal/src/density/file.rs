@@ -1,4 +1,4 @@
-//! Compiled families and models as safetensors files.
+//! Family families and models as safetensors files.
 //!
 //! A file holds the compiled tensors (f64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON) and a checksum. A model is
 //! a compiled family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into pieces anew.
@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::{Compiled, DensityError, Settings, SplineMixture, SumOfSquares};
+use super::Density;
+use super::{DensityError, Family, Settings, SplineMixture, SumOfSquares};
 use crate::checksum::checksum;
 use crate::formula::{SmtError, SmtWriteError, parse_smtlib, write_smtlib};
-use crate::query::Distribution;
 use crate::region::Region;
 
 /// What this code writes and reads.
@@ -51,19 +51,19 @@ pub enum FileError {
 /// A compiled family together with parameter vectors: densities ready for questions.
 #[derive(Clone, Debug)]
 pub struct Model {
-    family: Compiled,
+    family: Family,
     params: Vec<f64>,
 }
 
 impl Model {
     /// Checks that there is at least one parameter vector and that each gives a density.
-    pub fn new(family: Compiled, params: Vec<f64>) -> Result<Model, DensityError> {
-        family.distributions(&params)?;
+    pub fn new(family: Family, params: Vec<f64>) -> Result<Model, DensityError> {
+        family.densities(&params)?;
         Ok(Model { family, params })
     }
 
     /// The family.
-    pub fn family(&self) -> &Compiled {
+    pub fn family(&self) -> &Family {
         &self.family
     }
 
@@ -78,8 +78,8 @@ impl Model {
     }
 
     /// One density for each parameter vector.
-    pub fn distributions(&self) -> Result<Vec<Distribution>, DensityError> {
-        self.family.distributions(&self.params)
+    pub fn densities(&self) -> Result<Vec<Density>, DensityError> {
+        self.family.densities(&self.params)
     }
 
     /// The content of a file.
@@ -94,22 +94,22 @@ impl Model {
     }
 }
 
-impl Compiled {
+impl Family {
     /// The content of a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
         write(self, None)
     }
 
-    /// Reads what [`Compiled::to_bytes`] or [`Model::to_bytes`] wrote.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Compiled, FileError> {
+    /// Reads what [`Family::to_bytes`] or [`Model::to_bytes`] wrote.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Family, FileError> {
         Ok(read(bytes)?.0)
     }
 }
 
 type Tensor = (String, Vec<usize>, Vec<u8>);
 
-fn write(compiled: &Compiled, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
-    let constraint = write_smtlib(compiled.domain().constraint())?;
+fn write(compiled: &Family, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
+    let constraint = write_smtlib(compiled.support().constraint())?;
     let settings = serde_json::to_string(&compiled.family().settings())?;
     let bytes = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
     let mut tensors: Vec<Tensor> = compiled
@@ -156,7 +156,7 @@ fn sum(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
     checksum(texts.chain(shapes.iter().map(|s| s.as_bytes())).chain(tensors.iter().map(|(_, _, data)| &data[..])))
 }
 
-fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
+fn read(bytes: &[u8]) -> Result<(Family, Option<Vec<f64>>), FileError> {
     let (_, header) = SafeTensors::read_metadata(bytes)?;
     let none = HashMap::new();
     let metadata = header.metadata().as_ref().unwrap_or(&none);
@@ -190,12 +190,12 @@ fn read(bytes: &[u8]) -> Result<(Compiled, Option<Vec<f64>>), FileError> {
         |name: &str| tensors.remove(name).ok_or_else(|| FileError::Content(format!("the tensor `{name}` is missing")));
     let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
     let settings: Settings = serde_json::from_str(settings)?;
-    let compiled: Compiled = match &settings {
+    let compiled: Family = match &settings {
         Settings::Spline(settings) => {
             let (shape, entries) = take("form")?;
             SplineMixture::restore(&region, settings, &shape, entries)?.into()
         }
-        Settings::Sos(settings) => {
+        Settings::SumOfSquares(settings) => {
             let (shape, basis) = take("basis")?;
             let gram = take("gram").ok().map(|(_, gram)| gram);
             let (_, bins) = take("bins")?;
@@ -221,11 +221,11 @@ fn doubles(data: &[u8]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::density::{Basis, Knots, SosSettings, SplineSettings};
+    use crate::density::{Basis, Knots, SplineSettings, SumOfSquaresSettings};
     use crate::formula::reals;
 
     /// A file of its tensors with a change, whose checksum is right.
-    fn forged(compiled: &Compiled, constraint: &str, change: impl Fn(&str, &mut Vec<f64>)) -> Vec<u8> {
+    fn forged(compiled: &Family, constraint: &str, change: impl Fn(&str, &mut Vec<f64>)) -> Vec<u8> {
         let settings = serde_json::to_string(&compiled.family().settings()).unwrap();
         let tensors = compiled.family().tensors().into_iter().map(|(name, shape, mut values)| {
             change(name, &mut values);
@@ -241,14 +241,20 @@ mod tests {
         let region = Region::new(&phi.into()).unwrap();
         let text = write_smtlib(region.constraint()).unwrap();
         let other = "(declare-const x Real) (declare-const y Real) (assert (and (<= 0 x 1) (<= 0 y 1)))";
-        let sos = |basis| Settings::Sos(SosSettings { degree: 2, components: 1, basis, subset: None });
-        let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), mixtures: 2 });
-        for settings in [spline, sos(Basis::Orthonormal), sos(Basis::Legendre), sos(Basis::Monomial)] {
-            let compiled = Compiled::new(&region, &settings).unwrap();
-            assert!(Compiled::from_bytes(&forged(&compiled, &text, |_, _| {})).is_ok());
-            assert!(Compiled::from_bytes(&forged(&compiled, other, |_, _| {})).is_err(), "{settings:?}");
+        let sum_of_squares =
+            |basis| Settings::SumOfSquares(SumOfSquaresSettings { degree: 2, components: 1, basis, subset: None });
+        let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 2 });
+        for settings in [
+            spline,
+            sum_of_squares(Basis::Orthonormal),
+            sum_of_squares(Basis::Legendre),
+            sum_of_squares(Basis::Monomial),
+        ] {
+            let compiled = Family::new(&region, &settings).unwrap();
+            assert!(Family::from_bytes(&forged(&compiled, &text, |_, _| {})).is_ok());
+            assert!(Family::from_bytes(&forged(&compiled, other, |_, _| {})).is_err(), "{settings:?}");
             let not_finite = forged(&compiled, &text, |_, values| values[0] = f64::NAN);
-            assert!(matches!(Compiled::from_bytes(&not_finite), Err(FileError::Content(_))), "{settings:?}");
+            assert!(matches!(Family::from_bytes(&not_finite), Err(FileError::Content(_))), "{settings:?}");
         }
     }
 
@@ -257,11 +263,11 @@ mod tests {
         let variables: Vec<String> = (0..10).map(|j| format!("x{j}")).collect();
         let declare = |name: &String| format!("(declare-const {name} Real) (assert (<= 0 {name} 1))");
         let text: String = variables.iter().map(declare).collect();
-        let settings = r#"{"family":"sos","degree":1,"components":1}"#.to_string();
+        let settings = r#"{"family":"sum-of-squares","degree":1,"components":1}"#.to_string();
         let tensors = vec![
             ("basis".to_string(), vec![1, 11, 11], vec![0; 8 * 121]),
             ("bins".to_string(), vec![1], 16f64.to_le_bytes().to_vec()),
         ];
-        assert!(Compiled::from_bytes(&pack(text, settings, tensors).unwrap()).is_err());
+        assert!(Family::from_bytes(&pack(text, settings, tensors).unwrap()).is_err());
     }
 }

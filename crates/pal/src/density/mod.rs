@@ -1,35 +1,37 @@
 //! Densities on a constraint: families of non-negative piecewise polynomials with compiled normalisers.
 
 pub(crate) mod chebyshev;
-mod compiled;
-mod domain;
 mod error;
 mod family;
 mod file;
+pub(crate) mod functions;
 pub(crate) mod gauss;
 pub(crate) mod grid;
+mod kind;
 pub(crate) mod mesh;
-pub(crate) mod pieces;
 mod recipe;
 pub(crate) mod rules;
-mod sos;
+mod single;
 mod spline;
+mod sum_of_squares;
+mod support;
 pub(crate) mod weights;
 
 use serde::{Deserialize, Serialize};
 
-pub use compiled::Compiled;
-pub(crate) use compiled::Row;
-pub use domain::Domain;
 pub use error::DensityError;
-pub use family::{Expansion, Family, Form};
+pub use family::Family;
+pub(crate) use family::Row;
 pub use file::{FileError, Model};
+pub use functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 pub use grid::{Axis, Grid};
+pub use kind::{Expansion, FamilyKind, Form};
 pub use mesh::{Degree, Mesh, MeshError};
-pub use pieces::{Differentiable, Pieces, Series};
-pub use recipe::{Recipe, SosRecipe, SplineAxis, SplineRecipe};
-pub use sos::{Basis, Conditioning, SosSettings, Subset, SumOfSquares};
+pub use recipe::{Recipe, SplineAxis, SplineRecipe, SumOfSquaresRecipe};
+pub use single::Density;
 pub use spline::{Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings};
+pub use sum_of_squares::{Basis, Conditioning, Subset, SumOfSquares, SumOfSquaresSettings};
+pub use support::Support;
 
 /// Which family, and how it is set up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +40,7 @@ pub enum Settings {
     /// A [`SplineMixture`].
     Spline(SplineSettings),
     /// A [`SumOfSquares`].
-    Sos(SosSettings),
+    SumOfSquares(SumOfSquaresSettings),
 }
 
 /// Exact numbers as text in files.

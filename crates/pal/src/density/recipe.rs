@@ -10,7 +10,7 @@ pub enum Recipe {
     /// For a [`SplineMixture`](super::SplineMixture).
     Spline(SplineRecipe),
     /// For a [`SumOfSquares`](super::SumOfSquares).
-    Sos(SosRecipe),
+    SumOfSquares(SumOfSquaresRecipe),
 }
 
 /// With `theta_mj` the values and derivatives of component m along axis j, and `f_j` the features of a point along that axis,
@@ -24,7 +24,7 @@ pub enum Recipe {
 #[derive(Clone, Debug)]
 pub struct SplineRecipe {
     /// Components of the mixture.
-    pub mixtures: usize,
+    pub components: usize,
     /// Per axis.
     pub axes: Vec<SplineAxis>,
     /// A multilinear form in values at nodes, one index per axis, the last one running fastest.
@@ -50,7 +50,7 @@ pub struct SplineAxis {
 /// log p(y) = log sum_k w_k (u_k . f(y))^2 - log sum_k w_k u_k^T G u_k - log volume,        w = softmax(logits)
 /// ```
 #[derive(Clone, Debug)]
-pub struct SosRecipe {
+pub struct SumOfSquaresRecipe {
     /// Squares in the sum.
     pub components: usize,
     /// Features, and coefficients of a square.

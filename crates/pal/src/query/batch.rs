@@ -2,21 +2,21 @@
 
 use rayon::prelude::*;
 
-use super::distribution::Distribution;
 use super::entropy::{Entropy, EntropyOptions};
 use super::error::QueryError;
 use super::marginal::Marginal;
 use super::marginal::slices::Slices;
 use super::mode::{Mode, ModeOptions};
 use super::sample::room;
-use crate::density::Compiled;
+use crate::density::Density;
+use crate::density::Family;
 
-impl Compiled {
+impl Family {
     /// Independent samples, `count` for each parameter vector, row by row. The same seed gives the same samples for any number of threads.
     pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
-        let densities = self.distributions(params)?;
+        let densities = self.densities(params)?;
         room(densities.len().saturating_mul(count), self.dimension())?;
-        let draw = |(row, density): (usize, &Distribution)| {
+        let draw = |(row, density): (usize, &Density)| {
             let sampler = density.sampler()?;
             Ok(sampler.sample_from(row as u64 * count as u64, count, seed))
         };
@@ -26,34 +26,34 @@ impl Compiled {
 
     /// The mode under each parameter vector.
     pub fn modes(&self, params: &[f64], options: &ModeOptions) -> Result<Vec<Mode>, QueryError> {
-        self.distributions(params)?.par_iter().map(|density| density.mode(options)).collect()
+        self.densities(params)?.par_iter().map(|density| density.mode(options)).collect()
     }
 
     /// The differential entropy under each parameter vector.
     pub fn entropies(&self, params: &[f64], options: &EntropyOptions) -> Result<Vec<Entropy>, QueryError> {
-        Ok(self.distributions(params)?.par_iter().map(|density| density.entropy(options)).collect())
+        Ok(self.densities(params)?.par_iter().map(|density| density.entropy(options)).collect())
     }
 
     /// The exact marginals of one variable under each parameter vector.
     pub fn marginals(&self, variable: &str, params: &[f64]) -> Result<Vec<Marginal>, QueryError> {
-        let densities = self.distributions(params)?;
+        let densities = self.densities(params)?;
         let Some(first) = densities.first() else { return Ok(Vec::new()) };
         // The geometry is the same for all.
-        let slices = Slices::new(&self.domain().mesh, first.axis(variable)?, self.family().degree());
-        let marginal = |density: &Distribution| slices.marginal(&*density.pieces, &density.weights);
+        let slices = Slices::new(&self.support().mesh, first.axis(variable)?, self.family().degree());
+        let marginal = |density: &Density| slices.marginal(&*density.functions, &density.weights);
         densities.iter().map(|density| marginal(density).ok_or(QueryError::Impossible)).collect()
     }
 
     /// The joint density of some variables at points, for each parameter vector: a row of densities for each.
     pub fn marginal_density(&self, variables: &[&str], params: &[f64], points: &[f64]) -> Result<Vec<f64>, QueryError> {
-        let densities = self.distributions(params)?;
+        let densities = self.densities(params)?;
         let parts = densities.iter().map(|density| density.marginal_density(variables, points));
         Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// For each parameter vector the density of the remaining variables given values of some. The constraint is cut once for all.
-    pub fn given(&self, values: &[(&str, f64)], params: &[f64]) -> Result<Vec<Distribution>, QueryError> {
-        let densities = self.distributions(params)?;
+    pub fn given(&self, values: &[(&str, f64)], params: &[f64]) -> Result<Vec<Density>, QueryError> {
+        let densities = self.densities(params)?;
         let Some(first) = densities.first() else { return Ok(Vec::new()) };
         let cut = first.cut(values)?;
         densities.iter().map(|density| density.on_cut(&cut, values)).collect()

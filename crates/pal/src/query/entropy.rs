@@ -21,8 +21,8 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::marginal::mixture::Mixture;
+use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
-use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 
 /// Nodes of the best rule on one element, at most: in many dimensions small elements are worth more than many nodes.
@@ -90,8 +90,13 @@ impl PartialEq for Leaf {
 impl Eq for Leaf {}
 
 /// The entropy of the normalised density `sum_c weights_c q_c`.
-pub(crate) fn entropy(mesh: &Mesh, pieces: &dyn Pieces, weights: &[f64], options: &EntropyOptions) -> Entropy {
-    let estimator = Estimator::new(mesh.dimension(), pieces.degree());
+pub(crate) fn entropy(
+    mesh: &Mesh,
+    functions: &dyn ComponentFunctions,
+    weights: &[f64],
+    options: &EntropyOptions,
+) -> Entropy {
+    let estimator = Estimator::new(mesh.dimension(), functions.degree());
     let mut evaluations = 0;
     let mut number = 0;
     let mut add = |heap: &mut BinaryHeap<Leaf>, estimates: Vec<(Estimate, Element, f64)>| {
@@ -103,7 +108,7 @@ pub(crate) fn entropy(mesh: &Mesh, pieces: &dyn Pieces, weights: &[f64], options
         evaluations
     };
     let first = mesh.elements.par_iter().map_init(
-        || Mixture::new(pieces, weights),
+        || Mixture::new(functions, weights),
         |mixture, element| (estimator.estimate(mixture, element), element.clone(), 1.0),
     );
     let mut heap = BinaryHeap::new();
@@ -125,7 +130,7 @@ pub(crate) fn entropy(mesh: &Mesh, pieces: &dyn Pieces, weights: &[f64], options
             return result;
         }
         let halves = worst.into_par_iter().map_init(
-            || Mixture::new(pieces, weights),
+            || Mixture::new(functions, weights),
             |mixture, leaf| {
                 let halves = halves(&leaf.element).map(|half| (estimator.estimate(mixture, &half), half));
                 let missed = (halves[0].0.value + halves[1].0.value - leaf.value).abs();

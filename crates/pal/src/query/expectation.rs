@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::distribution::Distribution;
 use super::error::QueryError;
+use crate::density::Density;
 use crate::density::rules::Rules;
-use crate::density::{Compiled, DensityError, Domain, Form};
+use crate::density::{DensityError, Family, Form, Support};
 use crate::formula::Var;
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
@@ -15,7 +15,7 @@ use crate::polynomial::Polynomial;
 /// Everything is computed in coordinates that run from 0 to 1 over the box around the constraint, so that a region far from the origin loses
 /// no digits in its covariance.
 pub struct Expectation {
-    family: Compiled,
+    family: Family,
     /// Per polynomial its terms: a factor and the position of the monomial.
     terms: Vec<Vec<(f64, usize)>>,
     forms: Vec<(Vec<u16>, Box<dyn Form>)>,
@@ -25,9 +25,9 @@ pub struct Expectation {
 type Terms = Vec<(Vec<u16>, f64)>;
 
 /// A polynomial in the user's coordinates in those of the box.
-fn in_box(domain: &Domain, polynomial: &Polynomial) -> Result<Terms, QueryError> {
-    let reals = &domain.constraint().reals;
-    let axes = domain.grid().axes().iter().zip(reals);
+fn in_box(support: &Support, polynomial: &Polynomial) -> Result<Terms, QueryError> {
+    let reals = &support.constraint().reals;
+    let axes = support.grid().axes().iter().zip(reals);
     let changes: BTreeMap<Var, (Rational, Rational)> = axes
         .map(|(axis, var)| {
             let (low, high) = (&axis.edges()[0], &axis.edges()[axis.bins()]);
@@ -38,17 +38,17 @@ fn in_box(domain: &Domain, polynomial: &Polynomial) -> Result<Terms, QueryError>
     Ok(moved.into_iter().map(|(alpha, c)| (alpha, number::to_f64(&c))).collect())
 }
 
-impl Compiled {
+impl Family {
     /// Compiles the expectations of polynomials in the variables of the constraint.
     pub fn expectation(&self, polynomials: &[Polynomial]) -> Result<Expectation, QueryError> {
         let (mut forms, mut known, mut terms) = (Vec::new(), BTreeMap::new(), Vec::new());
         for polynomial in polynomials {
             let mut list = Vec::new();
-            for (alpha, c) in in_box(self.domain(), polynomial)? {
+            for (alpha, c) in in_box(self.support(), polynomial)? {
                 let at = match known.get(&alpha) {
                     Some(at) => *at,
                     None => {
-                        forms.push((alpha.clone(), self.family().form(&self.domain().mesh, &alpha)?));
+                        forms.push((alpha.clone(), self.family().form(&self.support().mesh, &alpha)?));
                         known.insert(alpha, forms.len() - 1);
                         forms.len() - 1
                     }
@@ -63,7 +63,7 @@ impl Compiled {
     /// The mean of every variable under each parameter vector, row by row.
     pub fn mean(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
         let moments = self.box_moments(params, &first_powers(self.dimension()))?;
-        let axes = self.domain().grid().axes();
+        let axes = self.support().grid().axes();
         Ok(moments.iter().flat_map(|m| m.iter().zip(axes).map(|(m, axis)| axis.at_share(*m))).collect())
     }
 
@@ -73,7 +73,7 @@ impl Compiled {
         let mut powers = first_powers(n);
         powers.extend(second_powers(n));
         let moments = self.box_moments(params, &powers)?;
-        let axes = self.domain().grid().axes();
+        let axes = self.support().grid().axes();
         let lengths: Vec<f64> = axes.iter().map(|axis| axis.length()).collect();
         Ok(moments.iter().flat_map(|m| covariance_of(&m[..n], &m[n..], &lengths)).collect())
     }
@@ -82,7 +82,7 @@ impl Compiled {
     fn box_moments(&self, params: &[f64], powers: &[Vec<u16>]) -> Result<Vec<Vec<f64>>, QueryError> {
         let forms: Result<Vec<_>, _> = powers
             .iter()
-            .map(|powers| self.family().form(&self.domain().mesh, powers).map(|form| (powers.clone(), form)))
+            .map(|powers| self.family().form(&self.support().mesh, powers).map(|form| (powers.clone(), form)))
             .collect();
         Ok(self.form_values(params, &forms?)?)
     }
@@ -97,7 +97,7 @@ impl Compiled {
         let components = self.num_components();
         let mut values = vec![Vec::with_capacity(forms.len()); rows.len()];
         for (powers, form) in forms {
-            let integrals = self.integrals(&**form, self.domain(), powers, &expansions);
+            let integrals = self.integrals(&**form, self.support(), powers, &expansions);
             for ((row, values), integrals) in rows.iter().zip(&mut values).zip(integrals.chunks(components)) {
                 let weighted = row.weights();
                 values.push(weighted.iter().zip(integrals).map(|(w, i)| if *i == 0.0 { 0.0 } else { w * i }).sum());
@@ -142,13 +142,13 @@ impl Expectation {
     }
 }
 
-impl Distribution {
+impl Density {
     /// The expectation of a polynomial in the variables of the density.
     pub fn expectation(&self, polynomial: &Polynomial) -> Result<f64, QueryError> {
-        let terms = in_box(&self.domain, polynomial)?;
+        let terms = in_box(&self.support, polynomial)?;
         let powers: Vec<Vec<u16>> = terms.iter().map(|(alpha, _)| alpha.clone()).collect();
         let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
-        if !Rules::feasible(self.dimension(), self.pieces.degree().times(extra)) {
+        if !Rules::feasible(self.dimension(), self.functions.degree().times(extra)) {
             let message = format!("a polynomial of degree {extra} needs too many cubature nodes");
             return Err(DensityError::Settings(message).into());
         }
@@ -157,7 +157,7 @@ impl Distribution {
 
     /// The mean of every variable.
     pub fn mean(&self) -> Vec<f64> {
-        let axes = self.domain.grid().axes();
+        let axes = self.support.grid().axes();
         let moments = self.box_moments(&first_powers(self.dimension()));
         moments.iter().zip(axes).map(|(m, axis)| axis.at_share(*m)).collect()
     }
@@ -168,15 +168,15 @@ impl Distribution {
         let mut powers = first_powers(n);
         powers.extend(second_powers(n));
         let moments = self.box_moments(&powers);
-        let lengths: Vec<f64> = self.domain.grid().axes().iter().map(|axis| axis.length()).collect();
+        let lengths: Vec<f64> = self.support.grid().axes().iter().map(|axis| axis.length()).collect();
         covariance_of(&moments[..n], &moments[n..], &lengths)
     }
 
     /// Expectations of monomials in box coordinates.
     fn box_moments(&self, powers: &[Vec<u16>]) -> Vec<f64> {
         let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
-        let grid = self.domain.grid();
-        self.integrals(&self.domain, extra, powers.len(), |bin, t, out| {
+        let grid = self.support.grid();
+        self.integrals(&self.support, extra, powers.len(), |bin, t, out| {
             out.iter_mut().zip(powers).for_each(|(out, powers)| *out = grid.monomial(bin, t, powers));
         })
     }

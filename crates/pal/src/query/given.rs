@@ -2,39 +2,39 @@
 
 use std::sync::Arc;
 
-use super::distribution::Distribution;
 use super::error::QueryError;
 use super::slice::extent;
+use crate::density::Density;
 use crate::density::chebyshev;
 use crate::density::mesh::Element;
-use crate::density::{Degree, DensityError, Domain, Grid, Pieces, Series};
+use crate::density::{ChebyshevSeries, ComponentFunctions, Degree, DensityError, Grid, Support};
 use crate::formula::{Constraint, Linear, Substitution, Var, real};
 use crate::moments::Exponents;
 use crate::number;
 use crate::region::{MAX_DIMENSION, Region};
 
-impl Distribution {
+impl Density {
     /// The density of the remaining variables given exact values of some.
     ///
     /// ```
-    /// use pal::density::{Compiled, Settings, SosSettings};
+    /// use pal::density::{Family, Settings, SumOfSquaresSettings};
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-    /// let settings = SosSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
-    /// let family = Compiled::new(&triangle, &Settings::Sos(settings))?;
+    /// let settings = SumOfSquaresSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let family = Family::new(&triangle, &Settings::SumOfSquares(settings))?;
     /// // Uniform on the triangle: given y = 1/4, x is uniform on [0, 3/4].
-    /// let density = family.distribution(&[0.0, 1.0, 0.0, 0.0])?.given(&[("y", 0.25)])?;
+    /// let density = family.density(&[0.0, 1.0, 0.0, 0.0])?.given(&[("y", 0.25)])?;
     /// assert!((density.log_prob(&[0.5])[0].exp() - 4.0 / 3.0).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn given(&self, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
+    pub fn given(&self, values: &[(&str, f64)]) -> Result<Density, QueryError> {
         self.on_cut(&self.cut(values)?, values)
     }
 
     /// The constraint at the given values.
     pub(super) fn cut(&self, values: &[(&str, f64)]) -> Result<Cut, QueryError> {
-        let constraint = self.domain.constraint();
+        let constraint = self.support.constraint();
         let n = self.dimension();
         let mut fixed: Vec<Option<f64>> = vec![None; n];
         let mut substitution = Substitution::new();
@@ -56,32 +56,33 @@ impl Distribution {
             reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
             booleans: Vec::new(),
         };
-        let axes = self.domain.grid().axes();
+        let axes = self.support.grid().axes();
         let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
-        let cut =
-            |constraint: &Constraint| -> Result<Domain, DensityError> { Domain::new(&Region::new(constraint)?, &grid) };
-        let mut domain = cut(&sliced)?;
+        let cut = |constraint: &Constraint| -> Result<Support, DensityError> {
+            Support::new(&Region::new(constraint)?, &grid)
+        };
+        let mut support = cut(&sliced)?;
         // Parts without volume may stick out of the box and have volume in the slice: there is no density on them.
-        if domain.mesh.elements.iter().any(|element| sticks_out(element, kept.len())) {
+        if support.mesh.elements.iter().any(|element| sticks_out(element, kept.len())) {
             for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
                 let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
                 sliced.formula = sliced.formula & real(var.name()).between(low, high);
             }
-            domain = cut(&sliced)?;
+            support = cut(&sliced)?;
         }
-        let domain = Arc::new(domain);
+        let support = Arc::new(support);
         let (mut bin, mut t) = ([0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
         for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
             let b = axes[axis].bin_of(value);
             (bin[axis], t[axis]) = (b as u32, axes[axis].local(b, value));
         }
-        Ok(Cut { domain, kept, bin, t })
+        Ok(Cut { support, kept, bin, t })
     }
 
     /// The density on a cut, normalised.
-    pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Distribution, QueryError> {
-        let pieces = Arc::new(Slice::new(self.pieces.clone(), cut, self.dimension())?);
-        self.moved(cut.domain.clone(), pieces).ok_or_else(|| {
+    pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Density, QueryError> {
+        let functions = Arc::new(Slice::new(self.functions.clone(), cut, self.dimension())?);
+        self.moved(cut.support.clone(), functions).ok_or_else(|| {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             QueryError::NoDensity(text.join(", "))
         })
@@ -89,7 +90,7 @@ impl Distribution {
 
     /// The position of a variable.
     pub(super) fn axis(&self, name: &str) -> Result<usize, QueryError> {
-        let reals = &self.domain.constraint().reals;
+        let reals = &self.support.constraint().reals;
         reals.iter().position(|var| var.name() == name).ok_or_else(|| {
             let names: Vec<String> = reals.iter().map(|var| format!("`{var}`")).collect();
             QueryError::Variables(format!("there is no variable `{name}`; there is {}", names.join(", ")))
@@ -104,7 +105,7 @@ fn sticks_out(element: &Element, dimension: usize) -> bool {
 
 /// A constraint with some variables fixed.
 pub(super) struct Cut {
-    domain: Arc<Domain>,
+    support: Arc<Support>,
     kept: Vec<usize>,
     /// Bin and local coordinate of the fixed variables.
     bin: [u32; MAX_DIMENSION],
@@ -113,7 +114,7 @@ pub(super) struct Cut {
 
 /// A piecewise polynomial with some coordinates fixed.
 struct Slice {
-    whole: Arc<dyn Series>,
+    whole: Arc<dyn ChebyshevSeries>,
     kept: Vec<usize>,
     /// Bin and local coordinate of the fixed ones; the others are filled in.
     bin: [u32; MAX_DIMENSION],
@@ -125,7 +126,7 @@ struct Slice {
 }
 
 impl Slice {
-    fn new(whole: Arc<dyn Series>, cut: &Cut, dimension: usize) -> Result<Slice, QueryError> {
+    fn new(whole: Arc<dyn ChebyshevSeries>, cut: &Cut, dimension: usize) -> Result<Slice, QueryError> {
         let Cut { kept, bin, t, .. } = cut;
         let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
         let all: Vec<Vec<u16>> = whole.chebyshev_exponents().iter().map(project).collect();
@@ -147,7 +148,7 @@ impl Slice {
     }
 }
 
-impl Pieces for Slice {
+impl ComponentFunctions for Slice {
     fn components(&self) -> usize {
         self.whole.components()
     }
@@ -179,7 +180,7 @@ impl Pieces for Slice {
     }
 }
 
-impl Series for Slice {
+impl ChebyshevSeries for Slice {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }

@@ -116,7 +116,7 @@ impl Marginal {
         after.checked_sub(1).map(|index| &self.pieces[index])
     }
 
-    /// The density at a position, 0 outside the support. Pieces are closed; where two meet, the one on the right counts.
+    /// The density at a position, 0 outside the support. ComponentFunctions are closed; where two meet, the one on the right counts.
     pub fn density(&self, y: f64) -> f64 {
         match self.piece_at(y) {
             Some(piece) if y <= piece.y.1 => piece.curve.value(piece.part(self.line(), y)),

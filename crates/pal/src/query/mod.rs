@@ -1,7 +1,6 @@
 //! Queries on densities: probabilities, marginals, samples, modes.
 
 mod batch;
-mod distribution;
 mod entropy;
 mod error;
 mod event;
@@ -14,7 +13,6 @@ mod shape;
 mod slice;
 mod univariate;
 
-pub use distribution::Distribution;
 pub use entropy::{Entropy, EntropyOptions};
 pub use error::QueryError;
 pub use event::Event;

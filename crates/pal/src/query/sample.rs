@@ -9,9 +9,9 @@
 
 use rayon::prelude::*;
 
-use super::distribution::Distribution;
 use super::error::QueryError;
 use super::univariate::Univariate;
+use crate::density::Density;
 use crate::density::gauss::Gauss;
 use crate::density::mesh::{Element, Shape};
 use crate::density::rules::{Rule, Rules};
@@ -27,7 +27,7 @@ const NEGLIGIBLE: f64 = 1e-9;
 
 /// A density made ready for sampling.
 pub struct Sampler {
-    distribution: Distribution,
+    density: Density,
     /// Running sums of the masses of all (component, element) pairs that have mass; the last is 1.
     cumulative: Vec<f64>,
     pairs: Vec<(u32, u32)>,
@@ -45,13 +45,13 @@ struct Stage {
     inner: Rule,
 }
 
-impl Distribution {
+impl Density {
     /// Prepares sampling: computes the masses of all pieces.
     pub fn sampler(&self) -> Result<Sampler, QueryError> {
-        let mesh = &self.domain.mesh;
-        let rules = Rules::new(self.dimension(), self.pieces.degree());
+        let mesh = &self.support.mesh;
+        let rules = Rules::new(self.dimension(), self.functions.degree());
         let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &rules)).collect();
-        let anchors = self.domain.anchors();
+        let anchors = self.support.anchors();
         let (mut pairs, mut cumulative, mut total, mut lost) = (Vec::new(), Vec::new(), 0.0, 0.0);
         for (e, (masses, anchor)) in masses.iter().zip(anchors).enumerate() {
             for (c, mass) in masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
@@ -69,7 +69,7 @@ impl Distribution {
         }
         cumulative.iter_mut().for_each(|sum| *sum /= total);
         let n = self.dimension();
-        let degree = self.pieces.degree();
+        let degree = self.functions.degree();
         let stage = |like: fn(usize, usize) -> Rule, inner: usize, here: usize, k: usize| Stage {
             gauss: Gauss::with_points(here + 1),
             inner: like(n - 1 - k, inner),
@@ -78,19 +78,19 @@ impl Distribution {
             cuboid: (0..n).map(|k| stage(Rule::cuboid, degree.axis, degree.axis, k)).collect(),
             simplex: (0..n).map(|k| stage(Rule::simplex, degree.total, degree.total + n - 1 - k, k)).collect(),
         };
-        Ok(Sampler { distribution: self.clone(), cumulative, pairs, stages })
+        Ok(Sampler { density: self.clone(), cumulative, pairs, stages })
     }
 
     /// Independent samples, row by row. The same seed gives the same samples for any number of threads.
     ///
     /// ```
-    /// use pal::density::{Compiled, Settings, SosSettings};
+    /// use pal::density::{Family, Settings, SumOfSquaresSettings};
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let phi = x.gt(0) & y.gt(0) & (&x + &y).lt(1);
-    /// let settings = SosSettings { degree: 3, components: 2, basis: Default::default(), subset: None };
-    /// let family = Compiled::new(&Region::new(&phi.clone().into())?, &Settings::Sos(settings))?;
-    /// let density = family.distribution(&family.random_params(1, 0))?;
+    /// let settings = SumOfSquaresSettings { degree: 3, components: 2, basis: Default::default(), subset: None };
+    /// let family = Family::new(&Region::new(&phi.clone().into())?, &Settings::SumOfSquares(settings))?;
+    /// let density = family.density(&family.random_params(1, 0))?;
     /// let samples = density.sample(1000, 42)?;
     /// assert!(samples.chunks(2).all(|point| phi.contains(point)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -104,7 +104,7 @@ impl Distribution {
         let mut masses = vec![0.0; self.weights.len()];
         let mut values = masses.clone();
         rules.visit(element, |t, weight| {
-            self.pieces.values(&element.bin, t, &mut values);
+            self.functions.values(&element.bin, t, &mut values);
             masses.iter_mut().zip(&values).for_each(|(mass, value)| *mass += weight * value);
         });
         masses.iter().zip(&self.weights).map(|(mass, weight)| (mass * weight).max(0.0)).collect()
@@ -120,7 +120,7 @@ pub(super) fn room(count: usize, dimension: usize) -> Result<(), QueryError> {
 impl Sampler {
     /// Uniform numbers that one sample takes: one more than there are variables.
     pub fn uniforms(&self) -> usize {
-        self.distribution.dimension() + 1
+        self.density.dimension() + 1
     }
 
     /// Independent samples, row by row.
@@ -159,7 +159,7 @@ impl Sampler {
     }
 
     fn batch(&self, uniforms: &[f64]) -> Vec<f64> {
-        let n = self.distribution.dimension();
+        let n = self.density.dimension();
         // Sorted by piece, so that what is common to the samples of a piece is computed once.
         let piece = |u: &f64| self.cumulative.partition_point(|sum| sum < u).min(self.pairs.len() - 1) as u32;
         let mut order: Vec<(u32, u32)> =
@@ -180,9 +180,9 @@ impl Sampler {
     /// Samples of one piece.
     fn group(&self, group: &[(u32, u32)], uniforms: &[f64]) -> Vec<f64> {
         checkpoint();
-        let n = self.distribution.dimension();
+        let n = self.density.dimension();
         let (component, e) = self.pairs[group[0].0 as usize];
-        let element = &self.distribution.domain.mesh.elements[e as usize];
+        let element = &self.density.support.mesh.elements[e as usize];
         let mut walk = Walk::new(self, component as usize, element);
         let first = walk.density(0);
         let mut samples = Vec::with_capacity(group.len() * n);
@@ -194,7 +194,7 @@ impl Sampler {
                 let s = walk.density_into(k).inverse(u[k + 1]);
                 walk.set(k, s);
             }
-            self.distribution.domain.grid().place(&element.bin, &walk.t, &mut point);
+            self.density.support.grid().place(&element.bin, &walk.t, &mut point);
             self.settle(&mut point, e as usize);
             samples.extend_from_slice(&point);
         }
@@ -203,11 +203,11 @@ impl Sampler {
 
     /// Moves a point into the constraint, if rounding has put it outside.
     fn settle(&self, point: &mut [f64], element: usize) {
-        let membership = self.distribution.domain.membership();
+        let membership = self.density.support.membership();
         if membership.contains(point) {
             return;
         }
-        let Some(anchor) = &self.distribution.domain.anchors()[element] else { return };
+        let Some(anchor) = &self.density.support.anchors()[element] else { return };
         let from = point.to_vec();
         for halvings in (0..=52).rev() {
             let step = 0.5f64.powi(halvings);
@@ -277,7 +277,7 @@ impl<'s> Walk<'s> {
     fn evaluate(&mut self, k: usize) {
         let stage = self.stage(k);
         let n = self.t.len();
-        let pieces = &self.sampler.distribution.pieces;
+        let functions = &self.sampler.density.functions;
         self.values.clear();
         for s in &stage.gauss.nodes {
             let mut sum = 0.0;
@@ -299,7 +299,7 @@ impl<'s> Walk<'s> {
                         }
                     }
                 }
-                sum += weight * pieces.value(self.component, &self.element.bin, &self.t);
+                sum += weight * functions.value(self.component, &self.element.bin, &self.t);
             }
             let jacobian = match &self.element.shape {
                 Shape::Cuboid(..) => 1.0,

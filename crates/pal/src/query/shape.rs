@@ -1,33 +1,33 @@
 //! What a density looks like: marginals, entropy and mode.
 
-use super::distribution::Distribution;
 use super::entropy::{self, Entropy, EntropyOptions};
 use super::error::QueryError;
 use super::marginal::Marginal;
 use super::marginal::joint::joint_density;
 use super::marginal::slices::Slices;
 use super::mode::{self, Mode, ModeOptions, Problem};
+use crate::density::Density;
 
-impl Distribution {
+impl Density {
     /// The exact marginal density of one variable, with its distribution function and quantiles.
     ///
     /// ```
-    /// use pal::density::{Compiled, Settings, SosSettings};
+    /// use pal::density::{Family, Settings, SumOfSquaresSettings};
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-    /// let settings = SosSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
-    /// let family = Compiled::new(&triangle, &Settings::Sos(settings))?;
+    /// let settings = SumOfSquaresSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let family = Family::new(&triangle, &Settings::SumOfSquares(settings))?;
     /// // Uniform on the triangle: x has density 2 (1 - x).
-    /// let marginal = family.distribution(&[0.0, 1.0, 0.0, 0.0])?.marginal("x")?;
+    /// let marginal = family.density(&[0.0, 1.0, 0.0, 0.0])?.marginal("x")?;
     /// assert!((marginal.density(0.25) - 1.5).abs() < 1e-14);
     /// assert!((marginal.quantile(0.75)? - 0.5).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn marginal(&self, variable: &str) -> Result<Marginal, QueryError> {
         let axis = self.axis(variable)?;
-        let slices = Slices::new(&self.domain.mesh, axis, self.pieces.degree());
-        slices.marginal(&*self.pieces, &self.weights).ok_or(QueryError::Impossible)
+        let slices = Slices::new(&self.support.mesh, axis, self.functions.degree());
+        slices.marginal(&*self.functions, &self.weights).ok_or(QueryError::Impossible)
     }
 
     /// The joint density of some variables at points, given row by row in the order of the variables. With all variables it is the density
@@ -48,7 +48,7 @@ impl Distribution {
             }
             return Ok(self.log_prob(&ordered).iter().map(|log| log.exp()).collect());
         }
-        Ok(joint_density(&self.domain.mesh, &*self.pieces, &self.weights, &axes, points))
+        Ok(joint_density(&self.support.mesh, &*self.functions, &self.weights, &axes, points))
     }
 
     /// The probability that each of some variables is at most a given value.
@@ -70,20 +70,20 @@ impl Distribution {
 
     /// The differential entropy in nats, with an estimate of its error.
     pub fn entropy(&self, options: &EntropyOptions) -> Entropy {
-        entropy::entropy(&self.domain.mesh, &*self.pieces, &self.weights, options)
+        entropy::entropy(&self.support.mesh, &*self.functions, &self.weights, options)
     }
 
     /// The point of largest density, with a bound that no point of the constraint exceeds.
     pub fn mode(&self, options: &ModeOptions) -> Result<Mode, QueryError> {
-        let membership = self.domain.membership();
+        let membership = self.support.membership();
         let problem = Problem {
-            mesh: &self.domain.mesh,
-            pieces: &*self.pieces,
+            mesh: &self.support.mesh,
+            functions: &*self.functions,
             weights: &self.weights,
             contains: &|point| membership.contains(point),
         };
         let mut mode = mode::search(&problem, options).ok_or(QueryError::NoDoubles(1.0))?;
-        let volume = self.domain.grid().log_volume();
+        let volume = self.support.grid().log_volume();
         mode.log_density -= volume;
         mode.log_upper -= volume;
         Ok(mode)

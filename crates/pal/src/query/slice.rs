@@ -87,9 +87,9 @@ impl Slicer {
         }
     }
 
-    /// Visits the pieces of the slice of an element: elements in the coordinates that remain.
+    /// Visits the parts of the slice of an element: elements in the coordinates that remain.
     ///
-    /// `share` is the width of the bin as a part of its axis. It makes the volumes of the pieces relative to the box of the remaining
+    /// `share` is the width of the bin as a part of its axis. It makes the volumes of the parts relative to the box of the remaining
     /// axes, if that of the element is relative to the box of its own.
     pub fn cut(&mut self, element: &Element, plane: Plane, share: f64, mut visit: impl FnMut(&Element)) {
         let Plane { axis, at, side } = plane;
@@ -176,19 +176,19 @@ fn without<T: Copy>(all: &[T], leave: usize, out: &mut Vec<T>) {
     out.extend_from_slice(&all[leave + 1..]);
 }
 
-/// The pieces of an element of a mesh that lie in several planes of different axes.
+/// The parts of an element of a mesh that lie in several planes of different axes.
 pub(crate) fn slice(element: &Element, grid: &Grid, planes: &[Plane]) -> Vec<Element> {
     let mut planes = planes.to_vec();
     // The last axis first, so that the others keep their numbers.
     planes.sort_by_key(|plane| std::cmp::Reverse(plane.axis));
     let mut slicer = Slicer::new();
-    let mut pieces = vec![element.clone()];
+    let mut parts = vec![element.clone()];
     for plane in planes {
         let axis = &grid.axes()[plane.axis];
         let share = axis.width(element.bin[plane.axis] as usize) / axis.length();
         let mut next = Vec::new();
-        pieces.iter().for_each(|piece| slicer.cut(piece, plane, share, |slice| next.push(slice.clone())));
-        pieces = next;
+        parts.iter().for_each(|part| slicer.cut(part, plane, share, |slice| next.push(slice.clone())));
+        parts = next;
     }
-    pieces
+    parts
 }

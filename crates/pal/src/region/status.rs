@@ -44,7 +44,7 @@ impl Status {
     }
 }
 
-/// Pieces looked at before giving up on a constraint without volume.
+/// ComponentFunctions looked at before giving up on a constraint without volume.
 const MAX_PIECES: usize = 200_000;
 
 impl Region {

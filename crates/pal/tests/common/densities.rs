@@ -3,10 +3,10 @@
 pub mod cubature;
 pub mod oracle;
 
-use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings, Subset};
+use pal::density::Density;
+use pal::density::{Basis, Family, Knots, Settings, SplineSettings, Subset, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, GeoJsonOptions, Linear, Polygon, Ring, parse_geojson};
 use pal::number::{Rational, to_f64};
-use pal::query::Distribution;
 use pal::region::Region;
 use pal::shapes;
 
@@ -42,13 +42,13 @@ impl Case {
         Region::new(&self.constraint).unwrap()
     }
 
-    pub fn compile(&self) -> Compiled {
-        Compiled::new(&self.region(), &self.settings).unwrap_or_else(|error| panic!("{self}: {error}"))
+    pub fn compile(&self) -> Family {
+        Family::new(&self.region(), &self.settings).unwrap_or_else(|error| panic!("{self}: {error}"))
     }
 
-    pub fn density(&self, seed: u64) -> Distribution {
+    pub fn density(&self, seed: u64) -> Density {
         let family = self.compile();
-        family.distribution(&family.random_params(1, seed)).unwrap()
+        family.density(&family.random_params(1, seed)).unwrap()
     }
 
     pub fn dimension(&self) -> usize {
@@ -71,7 +71,7 @@ impl Case {
         match &self.settings {
             Settings::Spline(SplineSettings { knots: Knots::Uniform(count), .. }) => uniform(*count as i64),
             Settings::Spline(SplineSettings { knots: Knots::At(lists), .. }) => lists.clone(),
-            Settings::Sos(_) => uniform(2),
+            Settings::SumOfSquares(_) => uniform(2),
         }
     }
 
@@ -79,7 +79,9 @@ impl Case {
     pub fn degree(&self) -> (usize, usize) {
         match &self.settings {
             Settings::Spline(_) => (6 * self.dimension(), 6),
-            Settings::Sos(sos) => (2 * usize::from(sos.degree), 2 * usize::from(sos.degree)),
+            Settings::SumOfSquares(sum_of_squares) => {
+                (2 * usize::from(sum_of_squares.degree), 2 * usize::from(sum_of_squares.degree))
+            }
         }
     }
 
@@ -123,22 +125,22 @@ impl std::fmt::Display for Case {
     }
 }
 
-pub fn spline(knots: usize, mixtures: usize) -> Settings {
-    Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), mixtures })
+pub fn spline(knots: usize, components: usize) -> Settings {
+    Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), components })
 }
 
 /// Knots at given positions: uneven, and wider than the region.
-pub fn given_knots(lists: &[&[(i64, i64)]], mixtures: usize) -> Settings {
+pub fn given_knots(lists: &[&[(i64, i64)]], components: usize) -> Settings {
     let knots = lists.iter().map(|list| list.iter().map(|(p, q)| ratio(*p, *q)).collect()).collect();
-    Settings::Spline(SplineSettings { knots: Knots::At(knots), mixtures })
+    Settings::Spline(SplineSettings { knots: Knots::At(knots), components })
 }
 
-pub fn sos(degree: u16, components: usize, basis: Basis) -> Settings {
-    Settings::Sos(SosSettings { degree, components, basis, subset: None })
+pub fn sum_of_squares(degree: u16, components: usize, basis: Basis) -> Settings {
+    Settings::SumOfSquares(SumOfSquaresSettings { degree, components, basis, subset: None })
 }
 
-pub fn some_of_sos(degree: u16, components: usize, basis: Basis, terms: usize) -> Settings {
-    Settings::Sos(SosSettings { degree, components, basis, subset: Some(Subset { terms, seed: 5 }) })
+pub fn some_of_squares(degree: u16, components: usize, basis: Basis, terms: usize) -> Settings {
+    Settings::SumOfSquares(SumOfSquaresSettings { degree, components, basis, subset: Some(Subset { terms, seed: 5 }) })
 }
 
 /// The star with N corners as a formula over `x1`, `x2`.
@@ -199,26 +201,26 @@ pub fn catalogue() -> Vec<Case> {
         cases.push(Case::new(region, spline(2 + k % 5, 1 + k % 3)));
         // Monomials far away are all alike: the family refuses to tell them apart.
         let basis = if *region == "far" { Orthonormal } else { bases[k % 3] };
-        cases.push(Case::new(region, sos((k % 5) as u16, 1 + k % 3, basis)));
+        cases.push(Case::new(region, sum_of_squares((k % 5) as u16, 1 + k % 3, basis)));
     }
     let uneven: &[(i64, i64)] = &[(0, 1), (1, 3), (5, 2)];
     let axes: [&[(i64, i64)]; 2] = [&[(-1, 1), (0, 1), (1, 4), (1, 1)], &[(0, 1), (2, 5), (2, 1)]];
     let more = [
         ("interval", spline(6, 3)),
         ("two intervals", given_knots(&[uneven], 2)),
-        ("two intervals", sos(4, 2, Orthonormal)),
+        ("two intervals", sum_of_squares(4, 2, Orthonormal)),
         ("triangle", given_knots(&axes, 2)),
         ("notched", given_knots(&axes, 1)),
-        ("star", some_of_sos(4, 2, Orthonormal, 6)),
-        ("triangle", some_of_sos(3, 1, Legendre, 4)),
-        ("notched", some_of_sos(3, 2, Monomial, 5)),
+        ("star", some_of_squares(4, 2, Orthonormal, 6)),
+        ("triangle", some_of_squares(3, 1, Legendre, 4)),
+        ("notched", some_of_squares(3, 2, Monomial, 5)),
         ("simplex 3", spline(3, 2)),
         ("notched cube", spline(2, 2)),
-        ("notched cube", sos(3, 2, Orthonormal)),
+        ("notched cube", sum_of_squares(3, 2, Orthonormal)),
         ("simplex 4", spline(2, 1)),
-        ("cut box 4", sos(2, 2, Legendre)),
-        ("simplex 5", sos(2, 1, Orthonormal)),
-        ("box 5", sos(1, 2, Monomial)),
+        ("cut box 4", sum_of_squares(2, 2, Legendre)),
+        ("simplex 5", sum_of_squares(2, 1, Orthonormal)),
+        ("box 5", sum_of_squares(1, 2, Monomial)),
     ];
     cases.extend(more.into_iter().map(|(region, settings)| Case::new(region, settings)));
     cases

@@ -149,7 +149,7 @@ fn a_star_with_everything() {
     let density = bumps([(1.0, [2.0, 1.0], 2.0), (0.6, [-4.0, 3.0], 1.5), (0.5, [-1.0, -5.0], 1.2)]);
     let mut scene = scene(&region, &density);
     scene.title = Some("A mixture on a star".into());
-    scene.subtitle = Some("spline, 14 knots, 8 mixtures".into());
+    scene.subtitle = Some("spline, 14 knots, 8 components".into());
     scene.mode = Some(vec![2.0, 1.0]);
     scene.query = vec![ring(&[[-6.0, 0.0], [0.0, 0.0], [0.0, 20.0], [-6.0, 6.0]])];
     let curve = |m: f64| move |x: f64| (-(x - m).powi(2) / 8.0).exp() + 0.4 * (-(x + 4.0).powi(2) / 4.0).exp();
@@ -157,7 +157,9 @@ fn a_star_with_everything() {
     scene.samples = samples(&region, &density, [-10.0, -10.0], [10.0, 10.0], 100);
     let (_, few) = both("star-100", &scene);
     assert_eq!(few.matches("<image ").count(), 1);
-    assert!(few.contains("100 samples") && few.contains("mode") && few.contains("query") && few.contains("8 mixtures"));
+    assert!(
+        few.contains("100 samples") && few.contains("mode") && few.contains("query") && few.contains("8 components")
+    );
     scene.samples = samples(&region, &density, [-10.0, -10.0], [10.0, 10.0], 100_000);
     scene.show_cells = true;
     let (_, many) = both("star-100000", &scene);

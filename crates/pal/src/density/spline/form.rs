@@ -16,7 +16,7 @@ use rayon::prelude::*;
 use super::blocks::Blocks;
 use super::hermite::{self, CUBIC, SQUARE};
 use crate::density::DensityError;
-use crate::density::family::{Expansion, Form};
+use crate::density::kind::{Expansion, Form};
 use crate::density::mesh::{Element, Mesh, Shape};
 
 /// Entries of the form beyond which it is refused.

@@ -10,20 +10,20 @@
 
 mod blocks;
 mod form;
+mod functions;
 mod hermite;
 mod nodes;
-mod pieces;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::domain::{Domain, Ends};
 use super::error::DensityError;
-use super::family::{Expansion, Family, Form};
+use super::functions::Differentiable;
+use super::kind::{Expansion, FamilyKind, Form};
 use super::mesh::{Degree, Mesh};
-use super::pieces::Differentiable;
 use super::recipe::{Recipe, SplineRecipe};
+use super::support::{Ends, Support};
 use super::weights::{log_softmax, power_of_two};
 use super::{Settings, rational_text};
 use crate::formula::Constraint;
@@ -31,8 +31,8 @@ use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::region::Region;
 use form::TensorForm;
+use functions::SplineFunctions;
 use hermite::CUBIC;
-use pieces::SplinePieces;
 
 /// The largest number of dimensions: the compiled form has one axis for each.
 pub const MAX_SPLINE_DIMENSION: usize = 4;
@@ -54,24 +54,24 @@ pub struct SplineSettings {
     /// The knots.
     pub knots: Knots,
     /// Components of the mixture.
-    pub mixtures: usize,
+    pub components: usize,
 }
 
 /// A compiled family of spline mixtures.
 ///
 /// ```
-/// use pal::density::{Family, Knots, SplineMixture, SplineSettings};
+/// use pal::density::{FamilyKind, Knots, SplineMixture, SplineSettings};
 /// use pal::{formula::reals, region::Region};
 /// let [x, y] = reals(["x", "y"]);
 /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-/// let family = SplineMixture::compile(&triangle, &SplineSettings { knots: Knots::Uniform(5), mixtures: 3 })?;
+/// let family = SplineMixture::compile(&triangle, &SplineSettings { knots: Knots::Uniform(5), components: 3 })?;
 /// assert_eq!(family.num_params(), 3 * (2 * 5 * 2 + 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct SplineMixture {
     settings: SplineSettings,
-    domain: Arc<Domain>,
+    support: Arc<Support>,
     form: TensorForm,
     /// Per axis and bin: its width over the mean width.
     stretch: Vec<Vec<f64>>,
@@ -81,9 +81,9 @@ pub struct SplineMixture {
 impl SplineMixture {
     /// Cuts the region along the knots and computes the form of the normalisers.
     pub fn compile(region: &Region, settings: &SplineSettings) -> Result<SplineMixture, DensityError> {
-        let domain = SplineMixture::prepare(region, settings)?;
-        let form = TensorForm::compile(&domain.mesh, &[], settings.mixtures)?;
-        SplineMixture::assemble(settings, domain, form)
+        let support = SplineMixture::prepare(region, settings)?;
+        let form = TensorForm::compile(&support.mesh, &[], settings.components)?;
+        SplineMixture::assemble(settings, support, form)
     }
 
     /// With the form from a file.
@@ -93,32 +93,32 @@ impl SplineMixture {
         shape: &[usize],
         entries: Vec<f64>,
     ) -> Result<SplineMixture, DensityError> {
-        let domain = SplineMixture::prepare(region, settings)?;
-        let sizes: Vec<usize> = domain.grid().axes().iter().map(|axis| hermite::SQUARE * axis.bins()).collect();
+        let support = SplineMixture::prepare(region, settings)?;
+        let sizes: Vec<usize> = support.grid().axes().iter().map(|axis| hermite::SQUARE * axis.bins()).collect();
         if shape != sizes {
             let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
             return Err(DensityError::Settings(message));
         }
         // Bernstein polynomials add up to 1.
-        if !domain.mesh.is_volume(entries.iter().sum()) {
+        if !support.mesh.is_volume(entries.iter().sum()) {
             return Err(DensityError::Settings("the form in the file does not go with the constraint".to_string()));
         }
-        let form = TensorForm::from_entries(&domain.mesh, sizes, entries, settings.mixtures);
-        SplineMixture::assemble(settings, domain, form)
+        let form = TensorForm::from_entries(&support.mesh, sizes, entries, settings.components);
+        SplineMixture::assemble(settings, support, form)
     }
 
-    fn prepare(region: &Region, settings: &SplineSettings) -> Result<Arc<Domain>, DensityError> {
+    fn prepare(region: &Region, settings: &SplineSettings) -> Result<Arc<Support>, DensityError> {
         let n = region.dimension();
         let fail = |message: String| Err(DensityError::Settings(message));
-        if settings.mixtures == 0 || settings.mixtures > 100_000 {
-            return fail(format!("{} mixtures; give between 1 and 100000", settings.mixtures));
+        if settings.components == 0 || settings.components > 100_000 {
+            return fail(format!("{} components; give between 1 and 100000", settings.components));
         }
         if n > MAX_SPLINE_DIMENSION {
             return fail(format!(
                 "spline mixtures need at most {MAX_SPLINE_DIMENSION} variables, the constraint has {n}; use a sum of squares"
             ));
         }
-        let ends = Domain::ends(region)?;
+        let ends = Support::ends(region)?;
         let edges = edges(region.constraint(), &settings.knots, &ends)?;
         let bins: Vec<usize> = edges.iter().map(|edges| edges.len() - 1).collect();
         if TensorForm::entries(&bins) > form::MAX_ENTRIES {
@@ -128,24 +128,24 @@ impl SplineMixture {
                 counts.join(" x ")
             ));
         }
-        let grid = Domain::make_grid(region.constraint(), edges)?;
-        Ok(Arc::new(Domain::new(region, &grid)?))
+        let grid = Support::make_grid(region.constraint(), edges)?;
+        Ok(Arc::new(Support::new(region, &grid)?))
     }
 
     fn assemble(
         settings: &SplineSettings,
-        domain: Arc<Domain>,
+        support: Arc<Support>,
         form: TensorForm,
     ) -> Result<SplineMixture, DensityError> {
-        let stretch = domain.grid().axes().iter().map(|axis| {
+        let stretch = support.grid().axes().iter().map(|axis| {
             let mean = axis.length() / axis.bins() as f64;
             let uniform = matches!(settings.knots, Knots::Uniform(_));
             (0..axis.bins()).map(|bin| if uniform { 1.0 } else { axis.width(bin) / mean }).collect()
         });
         let stretch = stretch.collect();
-        let exponents = Exponents::tensor(&vec![6; domain.dimension()])
+        let exponents = Exponents::tensor(&vec![6; support.dimension()])
             .map_err(|error| DensityError::Settings(error.to_string()))?;
-        Ok(SplineMixture { settings: settings.clone(), domain, form, stretch, exponents: Arc::new(exponents) })
+        Ok(SplineMixture { settings: settings.clone(), support, form, stretch, exponents: Arc::new(exponents) })
     }
 
     /// Parameters of one component: the logit, then values and derivatives axis by axis.
@@ -232,31 +232,31 @@ fn edges(constraint: &Constraint, knots: &Knots, ends: &Ends) -> Result<Vec<Vec<
     }
 }
 
-impl Family for SplineMixture {
-    fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+impl FamilyKind for SplineMixture {
+    fn support(&self) -> &Arc<Support> {
+        &self.support
     }
 
     fn num_params(&self) -> usize {
-        self.settings.mixtures * self.params_per_component()
+        self.settings.components * self.params_per_component()
     }
 
     fn num_components(&self) -> usize {
-        self.settings.mixtures
+        self.settings.components
     }
 
     fn degree(&self) -> Degree {
-        Degree { total: 6 * self.domain.dimension(), axis: 6 }
+        Degree { total: 6 * self.support.dimension(), axis: 6 }
     }
 
     fn gradient_len(&self) -> usize {
-        self.length() * self.settings.mixtures
+        self.length() * self.settings.components
     }
 
     fn expand(&self, params: &[f64]) -> Expansion {
         let length = self.length();
         let mut expansion =
-            Expansion { coefficients: vec![0.0; length * self.settings.mixtures], log_scales: Vec::new() };
+            Expansion { coefficients: vec![0.0; length * self.settings.components], log_scales: Vec::new() };
         let parts = params.chunks(self.params_per_component()).zip(expansion.coefficients.chunks_mut(length));
         for (params, coefficients) in parts {
             self.expand_component(params, coefficients);
@@ -312,16 +312,16 @@ impl Family for SplineMixture {
         }
     }
 
-    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
+    fn functions(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
         let mut start = 0;
         let starts = self.stretch.iter().map(|bins| {
             start += CUBIC * bins.len();
             start - CUBIC * bins.len()
         });
-        Arc::new(SplinePieces {
+        Arc::new(SplineFunctions {
             starts: starts.collect(),
             length: self.length(),
-            components: self.settings.mixtures,
+            components: self.settings.components,
             coefficients: expansion.coefficients.clone(),
             exponents: self.exponents.clone(),
         })
@@ -332,15 +332,15 @@ impl Family for SplineMixture {
     }
 
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError> {
-        Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.mixtures)?))
+        Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.components)?))
     }
 
     fn recipe(&self) -> Recipe {
         Recipe::Spline(SplineRecipe {
-            mixtures: self.settings.mixtures,
+            components: self.settings.components,
             axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
             form: nodes::form(&self.form, &self.bins()),
-            log_volume: self.domain.grid().log_volume(),
+            log_volume: self.support.grid().log_volume(),
         })
     }
 
@@ -349,7 +349,7 @@ impl Family for SplineMixture {
     }
 
     fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]) {
-        let scale = self.domain.grid().slope(bin, orders);
+        let scale = self.support.grid().slope(bin, orders);
         let mut rest = out;
         let total: u16 = orders.iter().sum();
         for (((stretch, bin), t), order) in self.stretch.iter().zip(bin).zip(t).zip(orders) {
@@ -364,7 +364,7 @@ impl Family for SplineMixture {
     }
 
     fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
-        Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.mixtures)?, &self.bins()))
+        Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.components)?, &self.bins()))
     }
 
     fn settings(&self) -> Settings {

@@ -6,7 +6,7 @@ use crate::formula::{Formula, reals};
 
 fn compute(case: &Case, tolerance: f64) -> Entropy {
     let options = EntropyOptions { tolerance, ..EntropyOptions::default() };
-    entropy(&case.mesh, &case.pieces, &case.weights, &options)
+    entropy(&case.mesh, &case.functions, &case.weights, &options)
 }
 
 fn check(case: &Case, want: f64) {
@@ -114,7 +114,7 @@ fn budgets_end_the_search_with_an_honest_error() {
     let case = Case::new(unit_square(), &edges, 2, |y| (y[0] + y[1] - 1.0).powi(2));
     for evaluations in [0, 100, 1000, 5000] {
         let options = EntropyOptions { tolerance: 0.0, evaluations };
-        let found = entropy(&case.mesh, &case.pieces, &case.weights, &options);
+        let found = entropy(&case.mesh, &case.functions, &case.weights, &options);
         assert!(!found.converged && found.evaluations <= evaluations.max(200), "{found:?}");
         assert!((found.value - (7.0 / 6.0 - 6_f64.ln())).abs() <= found.error, "{found:?}");
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Marginal;
 use super::joint::joint_density;
 use super::slices::Slices;
+use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{Degree, Mesh};
-use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 use crate::density::{Axis, Grid};
 use crate::formula::Formula;
@@ -22,7 +22,7 @@ pub(in crate::query) struct Explicit {
     functions: Vec<Function>,
 }
 
-impl Pieces for Explicit {
+impl ComponentFunctions for Explicit {
     fn components(&self) -> usize {
         self.functions.len()
     }
@@ -47,7 +47,7 @@ impl Pieces for Explicit {
 /// A region in bins with one density on it.
 pub(in crate::query) struct Case {
     pub mesh: Arc<Mesh>,
-    pub pieces: Explicit,
+    pub functions: Explicit,
     pub weights: Vec<f64>,
 }
 
@@ -71,23 +71,23 @@ impl Case {
         // Two components, so that weights matter.
         let g = f.clone();
         let functions: Vec<Function> = vec![f, Arc::new(move |y| 3.0 * g(y))];
-        let pieces = Explicit { grid: mesh.grid.clone(), degree, functions };
+        let functions = Explicit { grid: mesh.grid.clone(), degree, functions };
         let rules = Rules::new(mesh.dimension(), degree);
         let mut mass = 0.0;
         for element in &mesh.elements {
-            rules.visit(element, |t, w| mass += w * pieces.value(0, &element.bin, t));
+            rules.visit(element, |t, w| mass += w * functions.value(0, &element.bin, t));
         }
-        Case { mesh, pieces, weights: vec![0.4 / mass, 0.2 / mass] }
+        Case { mesh, functions, weights: vec![0.4 / mass, 0.2 / mass] }
     }
 
     /// The marginal of one variable.
     pub fn marginal(&self, axis: usize) -> Marginal {
-        Slices::new(&self.mesh, axis, self.pieces.degree).marginal(&self.pieces, &self.weights).unwrap()
+        Slices::new(&self.mesh, axis, self.functions.degree).marginal(&self.functions, &self.weights).unwrap()
     }
 
     /// The joint marginal of several.
     pub fn joint(&self, axes: &[usize], points: &[f64]) -> Vec<f64> {
-        joint_density(&self.mesh, &self.pieces, &self.weights, axes, points)
+        joint_density(&self.mesh, &self.functions, &self.weights, axes, points)
     }
 }
 

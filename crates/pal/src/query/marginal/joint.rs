@@ -11,8 +11,8 @@ use rayon::prelude::*;
 use super::super::slice::{Plane, Side, extent, slice};
 use super::mixture::Mixture;
 use super::slices::visit;
+use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::Mesh;
-use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 
@@ -21,7 +21,7 @@ use crate::interrupt::checkpoint;
 /// With all variables there is nothing to integrate: it is the density itself, of points that are taken to lie in the region.
 pub(crate) fn joint_density(
     mesh: &Mesh,
-    pieces: &dyn Pieces,
+    functions: &dyn ComponentFunctions,
     weights: &[f64],
     axes: &[usize],
     points: &[f64],
@@ -29,13 +29,13 @@ pub(crate) fn joint_density(
     if axes.is_empty() {
         return Vec::new();
     }
-    let joint = Joint::new(mesh, axes, pieces);
+    let joint = Joint::new(mesh, axes, functions);
     let unit: f64 = axes.iter().map(|axis| mesh.grid.axes()[*axis].length()).product();
     let density = |mixture: &mut Mixture, point: &[f64]| {
         checkpoint();
         joint.relative(mixture, point) / unit
     };
-    points.par_chunks_exact(axes.len()).map_init(|| Mixture::new(pieces, weights), density).collect()
+    points.par_chunks_exact(axes.len()).map_init(|| Mixture::new(functions, weights), density).collect()
 }
 
 struct Joint<'a> {
@@ -54,10 +54,10 @@ struct Joint<'a> {
 type Cut = (u32, f64, Side);
 
 impl<'a> Joint<'a> {
-    fn new(mesh: &'a Mesh, axes: &'a [usize], pieces: &dyn Pieces) -> Joint<'a> {
+    fn new(mesh: &'a Mesh, axes: &'a [usize], functions: &dyn ComponentFunctions) -> Joint<'a> {
         let n = mesh.dimension();
         let free: Vec<usize> = (0..n).filter(|axis| !axes.contains(axis)).collect();
-        let rules = (!free.is_empty()).then(|| Rules::new(free.len(), pieces.degree()));
+        let rules = (!free.is_empty()).then(|| Rules::new(free.len(), functions.degree()));
         let mut joint = Joint { mesh, axes, free, rules, by_bin: BTreeMap::new(), extents: Vec::new() };
         if joint.rules.is_some() {
             for (index, element) in mesh.elements.iter().enumerate() {

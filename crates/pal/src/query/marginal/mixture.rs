@@ -1,22 +1,22 @@
 //! A whole density at a point: the weighted sum of its components.
 
-use crate::density::pieces::Pieces;
+use crate::density::functions::ComponentFunctions;
 
 /// `sum_c weights_c q_c`, relative to the whole box, with memory for the components.
 pub(in crate::query) struct Mixture<'a> {
-    pieces: &'a dyn Pieces,
+    functions: &'a dyn ComponentFunctions,
     weights: &'a [f64],
     values: Vec<f64>,
 }
 
 impl<'a> Mixture<'a> {
-    pub fn new(pieces: &'a dyn Pieces, weights: &'a [f64]) -> Mixture<'a> {
-        Mixture { pieces, weights, values: vec![0.0; pieces.components()] }
+    pub fn new(functions: &'a dyn ComponentFunctions, weights: &'a [f64]) -> Mixture<'a> {
+        Mixture { functions, weights, values: vec![0.0; functions.components()] }
     }
 
     /// The sum at local coordinates of a bin.
     pub fn value(&mut self, bin: &[u32], t: &[f64]) -> f64 {
-        self.pieces.values(bin, t, &mut self.values);
+        self.functions.values(bin, t, &mut self.values);
         self.values.iter().zip(self.weights).map(|(q, w)| w * q).sum()
     }
 }

@@ -21,9 +21,9 @@ use super::super::slice::{Plane, Side, Slicer};
 use super::super::univariate::Univariate;
 use super::Marginal;
 use super::mixture::Mixture;
+use crate::density::functions::ComponentFunctions;
 use crate::density::gauss::Gauss;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
-use crate::density::pieces::Pieces;
 use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 
@@ -125,8 +125,8 @@ impl Slices {
     }
 
     /// The marginal of `sum_c weights_c q_c`. `None` if that has no mass.
-    pub fn marginal(&self, pieces: &dyn Pieces, weights: &[f64]) -> Option<Marginal> {
-        let scratch = || (Slicer::new(), Mixture::new(pieces, weights), vec![0.0; self.mesh.dimension()]);
+    pub fn marginal(&self, functions: &dyn ComponentFunctions, weights: &[f64]) -> Option<Marginal> {
+        let scratch = || (Slicer::new(), Mixture::new(functions, weights), vec![0.0; self.mesh.dimension()]);
         let curves: Vec<Univariate> = self
             .parts
             .par_iter()

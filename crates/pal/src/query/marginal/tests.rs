@@ -6,8 +6,8 @@ use super::case::{Case, on_threads};
 use super::joint::joint_density;
 use super::slices::Slices;
 use super::*;
+use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::Mesh;
-use crate::density::pieces::Pieces;
 use crate::formula::{Formula, Linear, reals};
 use crate::number::Rational;
 
@@ -300,10 +300,10 @@ fn slivers_lose_nothing() {
 #[test]
 fn no_mass_gives_no_marginal() {
     let case = triangle(|_| 1.0, 0);
-    assert!(Slices::new(&case.mesh, 0, case.pieces.degree()).marginal(&case.pieces, &[0.0, 0.0]).is_none());
+    assert!(Slices::new(&case.mesh, 0, case.functions.degree()).marginal(&case.functions, &[0.0, 0.0]).is_none());
     let empty = Arc::new(Mesh { elements: Vec::new(), ..(*case.mesh).clone() });
-    assert!(Slices::new(&empty, 0, case.pieces.degree()).marginal(&case.pieces, &case.weights).is_none());
-    assert_eq!(joint_density(&empty, &case.pieces, &case.weights, &[0], &[0.5]), [0.0]);
+    assert!(Slices::new(&empty, 0, case.functions.degree()).marginal(&case.functions, &case.weights).is_none());
+    assert_eq!(joint_density(&empty, &case.functions, &case.weights, &[0], &[0.5]), [0.0]);
 }
 
 #[test]

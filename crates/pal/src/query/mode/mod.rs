@@ -24,13 +24,13 @@ mod tests;
 
 use std::time::Duration;
 
+use crate::density::functions::ChebyshevSeries;
 use crate::density::mesh::Mesh;
-use crate::density::pieces::Series;
 
 /// A density whose mode is sought.
 pub(crate) struct Problem<'a> {
     pub mesh: &'a Mesh,
-    pub pieces: &'a dyn Series,
+    pub functions: &'a dyn ChebyshevSeries,
     /// One per component, not negative.
     pub weights: &'a [f64],
     /// Exact membership of a point.

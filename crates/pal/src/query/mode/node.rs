@@ -57,7 +57,7 @@ pub(super) struct Report {
 impl Context<'_> {
     /// The density on a whole bin.
     pub fn series(&self, bin: &[u32]) -> Series {
-        let coefficients = self.problem.pieces.chebyshev(bin, &self.weights);
+        let coefficients = self.problem.functions.chebyshev(bin, &self.weights);
         let size: f64 = coefficients.iter().map(|c| c.abs()).sum();
         let error = FAMILY_ROUNDING * (self.basis.exponents.degree() + 1) as f64 * f64::EPSILON * size;
         Series { coefficients, error }

@@ -24,7 +24,7 @@ impl Problem<'_> {
         let n = grid.dimension();
         let centre = element.shape.centre();
         let (mut local, mut point, mut bin) = (t.to_vec(), vec![0.0; n], vec![0; n]);
-        let mut values = vec![0.0; self.pieces.components()];
+        let mut values = vec![0.0; self.functions.components()];
         let mut best: Option<Candidate> = None;
         let mut share = 0.0;
         loop {
@@ -33,7 +33,7 @@ impl Problem<'_> {
             grid.place(&element.bin, &local, &mut point);
             if (self.contains)(&point) {
                 grid.locate(&point, &mut bin, &mut local);
-                self.pieces.values(&bin, &local, &mut values);
+                self.functions.values(&bin, &local, &mut values);
                 let value = values.iter().zip(weights).map(|(q, w)| q * w).sum::<f64>();
                 if best.as_ref().is_none_or(|best| value > best.value) && !value.is_nan() {
                     best = Some(Candidate { point: point.clone(), value: value.max(0.0) });

@@ -75,7 +75,7 @@ pub(super) fn run(problem: &Problem, options: &ModeOptions) -> Option<Mode> {
     let mut exponent = exponent_of(largest);
     let mut context = Context {
         problem,
-        basis: Basis::new(problem.pieces.chebyshev_exponents()),
+        basis: Basis::new(problem.functions.chebyshev_exponents()),
         weights: scaled(problem.weights, -exponent),
         gap: options.gap.max(0.0),
         positions: grid.axes().iter().map(|axis| axis.positions()).collect(),

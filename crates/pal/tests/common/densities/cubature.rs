@@ -1,8 +1,8 @@
 //! An integrator of its own: Gauss-Legendre rules on the boxes and triangulated cells of a region, exact for piecewise polynomials.
 
+use pal::density::Density;
 use pal::formula::Constraint;
 use pal::number::{Rational, to_f64};
-use pal::query::Distribution;
 use pal::region::Region;
 
 /// Nodes and weights over a region.
@@ -93,18 +93,18 @@ impl Cubature {
     }
 
     /// The mass at every node.
-    pub fn masses(&self, density: &Distribution) -> Vec<f64> {
+    pub fn masses(&self, density: &Density) -> Vec<f64> {
         let logs = density.log_prob(&self.points);
         logs.iter().zip(&self.weights).map(|(log, weight)| weight * log.exp()).collect()
     }
 
     /// The mass of the region.
-    pub fn mass(&self, density: &Distribution) -> f64 {
+    pub fn mass(&self, density: &Density) -> f64 {
         self.masses(density).iter().sum()
     }
 
     /// The integral of a density times functions of the point.
-    pub fn expectation<const N: usize>(&self, density: &Distribution, f: impl Fn(&[f64]) -> [f64; N]) -> [f64; N] {
+    pub fn expectation<const N: usize>(&self, density: &Density, f: impl Fn(&[f64]) -> [f64; N]) -> [f64; N] {
         let mut sums = [0.0; N];
         for (point, mass) in self.points.chunks(self.dimension).zip(self.masses(density)) {
             sums.iter_mut().zip(f(point)).for_each(|(sum, value)| *sum += mass * value);

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use pal::density::{Basis, Settings, SosSettings};
+use pal::density::{Basis, Settings, SumOfSquaresSettings};
 use pal::formula::Formula;
 use pal::moments::Exponents;
 use pal::number::to_f64;
@@ -90,7 +90,12 @@ enum Functions {
     /// Knots per axis.
     Splines(Vec<Vec<f64>>),
     /// A basis: all its members are combinations of start functions of the same or lower place.
-    Polynomials { settings: SosSettings, ends: Vec<(f64, f64)>, exponents: Vec<Vec<u16>>, change: Vec<Vec<f64>> },
+    Polynomials {
+        settings: SumOfSquaresSettings,
+        ends: Vec<(f64, f64)>,
+        exponents: Vec<Vec<u16>>,
+        change: Vec<Vec<f64>>,
+    },
 }
 
 impl Oracle {
@@ -99,9 +104,9 @@ impl Oracle {
         let (functions, components) = match &case.settings {
             Settings::Spline(settings) => {
                 let knots = case.knots().iter().map(|list| list.iter().map(to_f64).collect()).collect();
-                (Functions::Splines(knots), settings.mixtures)
+                (Functions::Splines(knots), settings.components)
             }
-            Settings::Sos(settings) => {
+            Settings::SumOfSquares(settings) => {
                 assert!(settings.subset.is_none(), "which members were chosen is for the library to know");
                 let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
                 let set = Exponents::total_degree(ends.len(), settings.degree).unwrap();

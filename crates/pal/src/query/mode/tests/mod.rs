@@ -10,9 +10,9 @@ pub(super) use certificates::noise;
 
 use super::{Mode, ModeOptions, ModeStop, Problem, search};
 use crate::density::chebyshev;
+use crate::density::functions::{ChebyshevSeries, ComponentFunctions};
 use crate::density::grid::{Axis, Grid};
 use crate::density::mesh::{Degree, Mesh};
-use crate::density::pieces::{Pieces, Series};
 use crate::formula::Constraint;
 use crate::moments::Exponents;
 use crate::number::Rational;
@@ -29,7 +29,7 @@ struct Known {
     factors: Vec<f64>,
 }
 
-impl Pieces for Known {
+impl ComponentFunctions for Known {
     fn components(&self) -> usize {
         self.factors.len()
     }
@@ -47,7 +47,7 @@ impl Pieces for Known {
     }
 }
 
-impl Series for Known {
+impl ChebyshevSeries for Known {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
@@ -157,7 +157,7 @@ impl Scene {
     fn weighted(&self, weights: &[f64], options: &ModeOptions) -> Option<Mode> {
         let membership = self.constraint.membership().unwrap();
         let contains = |point: &[f64]| membership.contains(point);
-        let problem = Problem { mesh: &self.mesh, pieces: &self.known, weights, contains: &contains };
+        let problem = Problem { mesh: &self.mesh, functions: &self.known, weights, contains: &contains };
         search(&problem, options)
     }
 

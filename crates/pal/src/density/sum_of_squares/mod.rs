@@ -13,8 +13,8 @@
 
 mod basis;
 mod form;
+mod functions;
 mod local;
-mod pieces;
 
 use std::sync::{Arc, OnceLock};
 
@@ -22,21 +22,21 @@ use nalgebra::{DMatrix, DVector, DVectorView};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
-use super::domain::{Domain, Ends};
 use super::error::DensityError;
-use super::family::{Expansion, Family, Form};
+use super::functions::Differentiable;
+use super::kind::{Expansion, FamilyKind, Form};
 use super::mesh::{Degree, Mesh};
-use super::pieces::Differentiable;
-use super::recipe::{Recipe, SosRecipe};
+use super::recipe::{Recipe, SumOfSquaresRecipe};
 use super::rules::Rules;
+use super::support::{Ends, Support};
 use super::weights::{log_softmax, log_sum_exp, power_of_two};
 use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::random::Stream;
 use crate::region::Region;
 use form::GramForm;
+use functions::{Layout, SquaredFunctions};
 use local::{Bins, Measure, Tables};
-use pieces::{Layout, SquaredPieces};
 
 /// Which polynomials the coefficients refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ pub struct Subset {
 /// What to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SosSettings {
+pub struct SumOfSquaresSettings {
     /// Total degree of the polynomials that are squared.
     pub degree: u16,
     /// Number of squares.
@@ -127,7 +127,7 @@ impl Tensors {
         self.size() + self.bins.len() * self.exponents.len()
     }
 
-    /// See [`Pieces::enter`](super::Pieces::enter).
+    /// See [`ComponentFunctions::enter`](super::ComponentFunctions::enter).
     fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
         if self.bins.slot(bin).is_some() {
             return;
@@ -149,23 +149,23 @@ impl Tensors {
 /// A compiled family of sums of squares.
 #[derive(Clone, Debug)]
 pub struct SumOfSquares {
-    settings: SosSettings,
-    domain: Arc<Domain>,
+    settings: SumOfSquaresSettings,
+    support: Arc<Support>,
     tensors: Arc<Tensors>,
     form: GramForm,
 }
 
 impl SumOfSquares {
     /// Cuts the region into pieces and makes the basis.
-    pub fn compile(region: &Region, settings: &SosSettings) -> Result<SumOfSquares, DensityError> {
+    pub fn compile(region: &Region, settings: &SumOfSquaresSettings) -> Result<SumOfSquares, DensityError> {
         let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let chosen = choose(&exponents, settings.subset);
         let rules = Rules::new(region.dimension(), degree(settings));
         let mut count = 1;
         loop {
-            let domain = SumOfSquares::domain_with(region, &ends, count)?;
-            let bins = Bins::new(&domain.mesh);
-            let measure = Measure { mesh: &domain.mesh, bins: &bins, rules: &rules, powers: &[] };
+            let support = SumOfSquares::domain_with(region, &ends, count)?;
+            let bins = Bins::new(&support.mesh);
+            let measure = Measure { mesh: &support.mesh, bins: &bins, rules: &rules, powers: &[] };
             let finer = 2 * count;
             let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
             let retry = settings.basis == Basis::Orthonormal && bins_allowed(finer, region.dimension()) && room;
@@ -176,10 +176,10 @@ impl SumOfSquares {
             let made = match settings.basis {
                 Basis::Orthonormal => {
                     let limit = if retry { GROWTH } else { f64::INFINITY };
-                    basis::orthonormal(&exponents, domain.grid(), &bins, &pairs, limit)
+                    basis::orthonormal(&exponents, support.grid(), &bins, &pairs, limit)
                 }
-                Basis::Legendre => Some(basis::legendre(&exponents, domain.grid(), &bins)),
-                Basis::Monomial => Some(basis::monomials(&exponents, domain.grid(), &bins)),
+                Basis::Legendre => Some(basis::legendre(&exponents, support.grid(), &bins)),
+                Basis::Monomial => Some(basis::monomials(&exponents, support.grid(), &bins)),
             };
             let functions = match made {
                 Some(mut functions) => {
@@ -212,14 +212,14 @@ impl SumOfSquares {
             if all.into_iter().any(|x| !x.is_finite()) {
                 return Err(too_high(settings));
             }
-            return Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions, gram));
+            return Ok(SumOfSquares::assemble(settings, support, (exponents, double), bins, functions, gram));
         }
     }
 
     /// With the basis from a file.
     pub(super) fn restore(
         region: &Region,
-        settings: &SosSettings,
+        settings: &SumOfSquaresSettings,
         count: usize,
         (shape, basis): (&[usize], Vec<f64>),
         gram: Option<Vec<f64>>,
@@ -235,8 +235,8 @@ impl SumOfSquares {
         if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(count, region.dimension()) {
             return Err(wrong());
         }
-        let domain = SumOfSquares::domain_with(region, &ends, count)?;
-        let bins = Bins::new(&domain.mesh);
+        let support = SumOfSquares::domain_with(region, &ends, count)?;
+        let bins = Bins::new(&support.mesh);
         let fits = bins.len() == *slots
             && gram.is_some() == (settings.basis != Basis::Orthonormal)
             && gram.as_ref().is_none_or(|gram| gram.len() == size * size)
@@ -249,19 +249,19 @@ impl SumOfSquares {
         let gram = gram.map(|gram| DMatrix::from_row_slice(size, size, &gram));
         // The first member is constant: its square over its integral is one over the volume.
         let square = gram.as_ref().map_or(1.0, |gram| gram[(0, 0)]);
-        if functions.iter().any(|f| !domain.mesh.is_volume(square / f[(0, 0)].powi(2))) {
+        if functions.iter().any(|f| !support.mesh.is_volume(square / f[(0, 0)].powi(2))) {
             return Err(wrong());
         }
-        Ok(SumOfSquares::assemble(settings, domain, (exponents, double), bins, functions, gram))
+        Ok(SumOfSquares::assemble(settings, support, (exponents, double), bins, functions, gram))
     }
 
-    fn prepare(region: &Region, settings: &SosSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
+    fn prepare(region: &Region, settings: &SumOfSquaresSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
         let fail = |message: String| Err(DensityError::Settings(message));
         if settings.components == 0 || settings.components > 100_000 {
             return fail(format!("{} components; give between 1 and 100000", settings.components));
         }
         let n = region.dimension();
-        let ends = Domain::ends(region)?;
+        let ends = Support::ends(region)?;
         let sets = (
             Exponents::total_degree(n, settings.degree),
             Exponents::total_degree(n, settings.degree.saturating_mul(2)),
@@ -286,18 +286,18 @@ impl SumOfSquares {
     }
 
     /// The box cut into so many bins along every axis.
-    fn domain_with(region: &Region, ends: &Ends, count: usize) -> Result<Arc<Domain>, DensityError> {
+    fn domain_with(region: &Region, ends: &Ends, count: usize) -> Result<Arc<Support>, DensityError> {
         let edges = ends.iter().map(|(low, high)| {
             let step = (high - low) / Rational::from(count);
             (0..=count).map(|k| if k == count { high.clone() } else { low + &step * Rational::from(k) }).collect()
         });
-        let grid = Domain::make_grid(region.constraint(), edges.collect())?;
-        Ok(Arc::new(Domain::new(region, &grid)?))
+        let grid = Support::make_grid(region.constraint(), edges.collect())?;
+        Ok(Arc::new(Support::new(region, &grid)?))
     }
 
     fn assemble(
-        settings: &SosSettings,
-        domain: Arc<Domain>,
+        settings: &SumOfSquaresSettings,
+        support: Arc<Support>,
         (exponents, double): (Exponents, Exponents),
         bins: Bins,
         functions: Vec<DMatrix<f64>>,
@@ -306,7 +306,7 @@ impl SumOfSquares {
         let layout = Layout::new(&exponents);
         let tensors = Tensors { exponents, double, layout, bins, functions };
         let form = GramForm { gram, size: tensors.size(), gradient_len: tensors.gradient_len() };
-        SumOfSquares { settings: *settings, domain, tensors: Arc::new(tensors), form }
+        SumOfSquares { settings: *settings, support, tensors: Arc::new(tensors), form }
     }
 
     /// Members of the basis.
@@ -316,13 +316,13 @@ impl SumOfSquares {
 
     /// Condition numbers and the error of orthonormality, computed anew.
     pub fn conditioning(&self) -> Conditioning {
-        let rules = Rules::new(self.domain.dimension(), degree(&self.settings));
+        let rules = Rules::new(self.support.dimension(), degree(&self.settings));
         let Tensors { exponents, bins, functions, .. } = &*self.tensors;
-        let measure = Measure { mesh: &self.domain.mesh, bins, rules: &rules, powers: &[] };
+        let measure = Measure { mesh: &self.support.mesh, bins, rules: &rules, powers: &[] };
         let here = measure.gram_of_values(functions, exponents);
         let start = match self.settings.basis {
             Basis::Monomial => here.clone(),
-            _ => measure.gram_of_values(&basis::legendre(exponents, self.domain.grid(), bins), exponents),
+            _ => measure.gram_of_values(&basis::legendre(exponents, self.support.grid(), bins), exponents),
         };
         Conditioning {
             start: local::condition(start),
@@ -361,7 +361,7 @@ impl SumOfSquares {
     }
 }
 
-fn degree(settings: &SosSettings) -> Degree {
+fn degree(settings: &SumOfSquaresSettings) -> Degree {
     let twice = 2 * usize::from(settings.degree);
     Degree { total: twice, axis: twice }
 }
@@ -372,7 +372,7 @@ fn bins_allowed(count: usize, dimension: usize) -> bool {
     (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
 }
 
-fn too_high(settings: &SosSettings) -> DensityError {
+fn too_high(settings: &SumOfSquaresSettings) -> DensityError {
     DensityError::Settings(format!("degree {} is too high for this region in doubles; lower it", settings.degree))
 }
 
@@ -420,9 +420,9 @@ impl SumOfSquares {
     }
 }
 
-impl Family for SumOfSquares {
-    fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+impl FamilyKind for SumOfSquares {
+    fn support(&self) -> &Arc<Support> {
+        &self.support
     }
 
     fn num_params(&self) -> usize {
@@ -503,8 +503,8 @@ impl Family for SumOfSquares {
         }
     }
 
-    fn pieces(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
-        Arc::new(SquaredPieces {
+    fn functions(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
+        Arc::new(SquaredFunctions {
             tensors: self.tensors.clone(),
             coefficients: expansion.coefficients.clone(),
             components: self.settings.components,
@@ -526,13 +526,13 @@ impl Family for SumOfSquares {
     }
 
     fn recipe(&self) -> Recipe {
-        Recipe::Sos(SosRecipe {
+        Recipe::SumOfSquares(SumOfSquaresRecipe {
             components: self.settings.components,
             size: self.tensors.size(),
             // It is symmetric: rows are columns.
             gram: self.form.gram.as_ref().map(|gram| gram.as_slice().to_vec()),
             damped: self.settings.basis == Basis::Monomial,
-            log_volume: self.domain.grid().log_volume(),
+            log_volume: self.support.grid().log_volume(),
         })
     }
 
@@ -551,18 +551,18 @@ impl Family for SumOfSquares {
             self.tensors.exponents.len(),
             self.tensors.exponents.iter().map(|exponents| tables.product(exponents)),
         );
-        let scale = self.domain.grid().slope(&bin, orders);
+        let scale = self.support.grid().slope(&bin, orders);
         let features = self.tensors.functions[slot].tr_mul(&products);
         out.iter_mut().zip(features.iter()).for_each(|(out, feature)| *out = feature * scale);
     }
 
     fn settings(&self) -> Settings {
-        Settings::Sos(self.settings)
+        Settings::SumOfSquares(self.settings)
     }
 
     fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)> {
         let Tensors { exponents, bins, functions, .. } = &*self.tensors;
-        let count = self.domain.grid().axes()[0].bins();
+        let count = self.support.grid().axes()[0].bins();
         let shape = vec![bins.len(), self.tensors.size(), exponents.len()];
         let mut tensors = vec![
             ("basis", shape, functions.iter().flat_map(|f| f.iter().copied()).collect()),

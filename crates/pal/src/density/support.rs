@@ -12,7 +12,7 @@ use crate::region::Region;
 
 /// A constraint made ready for densities.
 #[derive(Clone, Debug)]
-pub struct Domain {
+pub struct Support {
     constraint: Constraint,
     membership: Membership,
     pub(crate) mesh: Arc<Mesh>,
@@ -23,7 +23,7 @@ pub struct Domain {
 /// Exact ends of the region per axis.
 pub(crate) type Ends = Vec<(Rational, Rational)>;
 
-impl Domain {
+impl Support {
     /// The smallest box around the region.
     pub(crate) fn ends(region: &Region) -> Result<Ends, DensityError> {
         let constraint = region.constraint();
@@ -47,18 +47,18 @@ impl Domain {
     }
 
     /// Cuts a region along a grid.
-    pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Domain, DensityError> {
+    pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Support, DensityError> {
         let constraint = region.constraint().clone();
         let membership = constraint.membership()?;
         let mesh = Arc::new(Mesh::new(region, grid)?);
-        Ok(Domain { constraint, membership, mesh, anchors: OnceLock::new() })
+        Ok(Support { constraint, membership, mesh, anchors: OnceLock::new() })
     }
 
     /// The part of it in which another condition holds too; it may be empty.
-    pub(crate) fn within(&self, condition: &Formula) -> Result<Domain, DensityError> {
+    pub(crate) fn within(&self, condition: &Formula) -> Result<Support, DensityError> {
         let formula = self.constraint.formula.clone() & condition.clone();
         let constraint = Constraint { formula, ..self.constraint.clone() };
-        Domain::new(&Region::new(&constraint)?, &self.mesh.grid)
+        Support::new(&Region::new(&constraint)?, &self.mesh.grid)
     }
 
     /// The constraint.

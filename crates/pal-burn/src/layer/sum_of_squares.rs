@@ -2,13 +2,13 @@
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Tensor};
-use pal::density::SosRecipe;
+use pal::density::SumOfSquaresRecipe;
 
 use super::{Likelihood, Place, log_sum_exp, tiny};
 
-/// The constants of a [`SosRecipe`].
+/// The constants of a [`SumOfSquaresRecipe`].
 #[derive(Clone, Debug)]
-pub(super) struct SosTensors {
+pub(super) struct SumOfSquaresTensors {
     components: usize,
     size: usize,
     /// `None` for the identity.
@@ -18,10 +18,10 @@ pub(super) struct SosTensors {
     dtype: DType,
 }
 
-impl SosTensors {
-    pub fn new(recipe: &SosRecipe, place: Place) -> SosTensors {
+impl SumOfSquaresTensors {
+    pub fn new(recipe: &SumOfSquaresRecipe, place: Place) -> SumOfSquaresTensors {
         let size = recipe.size;
-        SosTensors {
+        SumOfSquaresTensors {
             components: recipe.components,
             size,
             gram: recipe.gram.as_ref().map(|gram| place.matrix(gram.clone(), size, size)),

@@ -16,7 +16,7 @@ use pal::density::Recipe;
 use super::PalLayer;
 use crate::start;
 
-/// Bumps that are narrower than the space between knots would fall through.
+/// StudentTHead that are narrower than the space between knots would fall through.
 const NARROWEST: f64 = 0.35;
 /// The square of a bump must have an integral on the whole line: a > 1/2.
 const LONGEST_TAIL: f64 = 0.6;
@@ -25,8 +25,8 @@ const REACH: f64 = 6.0;
 
 /// From places, widths and tails to the parameters of a mixture of splines.
 #[derive(Clone, Debug)]
-pub struct Bumps {
-    mixtures: usize,
+pub struct StudentTHead {
+    components: usize,
     axes: Vec<Axis>,
 }
 
@@ -42,11 +42,11 @@ struct Axis {
     reach: f64,
 }
 
-impl Bumps {
+impl StudentTHead {
     /// For a layer of splines; `None` for sums of squares.
-    pub fn new(layer: &PalLayer) -> Option<Bumps> {
+    pub fn new(layer: &PalLayer) -> Option<StudentTHead> {
         let Recipe::Spline(recipe) = layer.compiled.recipe() else { return None };
-        let axes = layer.compiled.domain().grid().axes().iter().map(|axis| {
+        let axes = layer.compiled.support().grid().axes().iter().map(|axis| {
             let positions = axis.positions();
             let (low, high) = (positions[0], positions[axis.bins()]);
             let bin = (high - low) / axis.bins() as f64;
@@ -55,7 +55,7 @@ impl Bumps {
             let knots = Tensor::from_data(TensorData::new(knots, shape), (&layer.device, layer.dtype));
             Axis { knots, low, bin, reach: axis.bins() as f64 / REACH }
         });
-        Some(Bumps { mixtures: recipe.mixtures, axes: axes.collect() })
+        Some(StudentTHead { components: recipe.components, axes: axes.collect() })
     }
 
     /// A logit, and three numbers per axis.
@@ -65,7 +65,7 @@ impl Bumps {
 
     /// How many outputs a network must have.
     pub fn num_params(&self) -> usize {
-        self.mixtures * self.per_component()
+        self.components * self.per_component()
     }
 
     /// The parameters of the layer for rows of outputs.
@@ -75,8 +75,8 @@ impl Bumps {
     /// As tensor operations do, if the shapes do not fit.
     pub fn params(&self, outputs: Tensor<2>) -> Tensor<2> {
         let rows = outputs.dims()[0];
-        let outputs = outputs.reshape([rows, self.mixtures, self.per_component()]);
-        let column = |at: usize| outputs.clone().slice([0..rows, 0..self.mixtures, at..at + 1]);
+        let outputs = outputs.reshape([rows, self.components, self.per_component()]);
+        let column = |at: usize| outputs.clone().slice([0..rows, 0..self.components, at..at + 1]);
         let mut parts = vec![column(0)];
         for (j, axis) in self.axes.iter().enumerate() {
             let [place, width, tail] = [1, 2, 3].map(|k| column(3 * j + k));
@@ -93,13 +93,13 @@ impl Bumps {
         }
         let params = Tensor::cat(parts, 2);
         let width = params.dims()[2];
-        params.reshape([rows, self.mixtures * width])
+        params.reshape([rows, self.components * width])
     }
 
     /// Outputs to begin with, one row: a bump for each of as many clusters of the points.
     pub fn start(&self, points: &[f64], seed: u64) -> Vec<f64> {
         let mut outputs = Vec::with_capacity(self.num_params());
-        for cluster in start::gaussians(points, self.axes.len(), self.mixtures, seed) {
+        for cluster in start::gaussians(points, self.axes.len(), self.components, seed) {
             outputs.push(cluster.log_size);
             for ((axis, mean), deviation) in self.axes.iter().zip(&cluster.mean).zip(&cluster.deviation) {
                 let width = (deviation / axis.bin - NARROWEST).max(0.1);

@@ -11,7 +11,7 @@ from torch.nn.functional import softplus
 
 from .spline import SplineLayer
 
-# Bumps that are narrower than the space between knots would fall through.
+# StudentTHead that are narrower than the space between knots would fall through.
 _NARROWEST = 0.35
 # The square of a bump must have an integral on the whole line: its tail must be longer than 1/2.
 _LONGEST_TAIL = 0.6
@@ -19,7 +19,7 @@ _LONGEST_TAIL = 0.6
 _REACH = 6.0
 
 
-class Bumps(nn.Module):
+class StudentTHead(nn.Module):
     """From places, widths and tails to the parameters of a `SplineLayer`.
 
     To say where something will be, a network on plain parameters has to raise a few knots and lower all others, and must learn that for every place
@@ -34,14 +34,14 @@ class Bumps(nn.Module):
         layer: the layer that will get the parameters.
 
     >>> import pal, torch
-    >>> from pal.torch import Bumps, SplineLayer
+    >>> from pal.torch import StudentTHead, SplineLayer
     >>> x, y = pal.reals("x", "y")
-    >>> layer = SplineLayer(x.between(0, 9) & y.between(0, 9) & ((x <= 4) | (y <= 4)), knots=28, mixtures=8)
-    >>> bumps = Bumps(layer)
-    >>> layer.num_params, bumps.num_params
+    >>> layer = SplineLayer(x.between(0, 9) & y.between(0, 9) & ((x <= 4) | (y <= 4)), knots=28, components=8)
+    >>> head = StudentTHead(layer)
+    >>> layer.num_params, head.num_params
     (904, 56)
-    >>> network = torch.nn.Linear(3, bumps.num_params)
-    >>> p = layer(bumps(network(torch.randn(5, 3))))
+    >>> network = torch.nn.Linear(3, head.num_params)
+    >>> p = layer(head(network(torch.randn(5, 3))))
     >>> p.log_prob(torch.tensor([5.0, 5.0])).tolist()
     [-inf, -inf, -inf, -inf, -inf]
     """
@@ -49,8 +49,8 @@ class Bumps(nn.Module):
     def __init__(self, layer: SplineLayer) -> None:
         super().__init__()
         if not isinstance(layer, SplineLayer):
-            raise TypeError(f"bumps are for a SplineLayer, not for {type(layer).__name__}")
-        self._mixtures = layer._recipe["mixtures"]
+            raise TypeError(f"head are for a SplineLayer, not for {type(layer).__name__}")
+        self._mixtures = layer._recipe["components"]
         self._edges = [np.asarray(edges) for edges in layer.family.edges]
         # Axes with as many knots are worked on together: half as many operations.
         alike = len({len(edges) for edges in self._edges}) == 1
@@ -76,9 +76,9 @@ class Bumps(nn.Module):
         return torch.cat([logit, *splines], -1).flatten(-2)
 
     @staticmethod
-    def _spline(bumps: Tensor, knots: Tensor) -> Tensor:
+    def _spline(head: Tensor, knots: Tensor) -> Tensor:
         """Values and derivatives at the knots of some axes, axis by axis."""
-        place, width, tail = bumps.split(1, -1)
+        place, width, tail = head.split(1, -1)
         width, tail = softplus(width) + _NARROWEST, softplus(tail) + _LONGEST_TAIL
         u = (knots - place * ((knots.shape[-1] - 1) / _REACH)) / width
         q = 1 + u * u / tail
@@ -92,10 +92,10 @@ class Bumps(nn.Module):
 
         >>> import pal, torch
         >>> (x,) = pal.reals("x")
-        >>> bumps = Bumps(SplineLayer(x.between(0, 1), knots=10, mixtures=2))
-        >>> last = torch.nn.Linear(5, bumps.num_params)
+        >>> head = StudentTHead(SplineLayer(x.between(0, 1), knots=10, components=2))
+        >>> last = torch.nn.Linear(5, head.num_params)
         >>> with torch.no_grad():
-        ...     _ = last.bias.copy_(bumps.start(torch.tensor([[0.2], [0.9]])))
+        ...     _ = last.bias.copy_(head.start(torch.tensor([[0.2], [0.9]])))
         """
         points = points.detach().cpu().double().reshape(-1, len(self._edges))
         rows = torch.randint(len(points), (self._mixtures,), generator=generator)

@@ -6,7 +6,7 @@ use crate::moments::Exponents;
 /// The components `q_c(y) >= 0` of one density, polynomial on every bin of a grid.
 ///
 /// All queries on a single density are written against this trait and know nothing of families.
-pub trait Pieces: Send + Sync {
+pub trait ComponentFunctions: Send + Sync {
     /// How many components there are.
     fn components(&self) -> usize;
 
@@ -29,18 +29,18 @@ pub trait Pieces: Send + Sync {
     fn enter(&self, _bin: &mut [u32], _t: &mut [f64]) {}
 }
 
-/// Pieces that know their coefficients.
-pub trait Series: Pieces {
-    /// The exponents of [`Series::chebyshev`].
+/// ComponentFunctions that know their coefficients.
+pub trait ChebyshevSeries: ComponentFunctions {
+    /// The exponents of [`ChebyshevSeries::chebyshev`].
     fn chebyshev_exponents(&self) -> &Exponents;
 
     /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
-    /// [`Series::chebyshev_exponents`].
+    /// [`ChebyshevSeries::chebyshev_exponents`].
     fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64>;
 }
 
 /// Components that know how they depend on the coefficients of their family.
-pub trait Differentiable: Series {
+pub trait Differentiable: ChebyshevSeries {
     /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
     fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
 }

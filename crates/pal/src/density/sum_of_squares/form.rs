@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DMatrixView};
 use rayon::prelude::*;
 
-use crate::density::family::{Expansion, Form};
+use crate::density::kind::{Expansion, Form};
 
 /// `I = u^T G u`, with G the identity for a basis that is orthonormal on the set.
 #[derive(Clone, Debug)]

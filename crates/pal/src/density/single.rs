@@ -5,61 +5,52 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use crate::density::weights::log_sum_exp;
-use crate::density::{Domain, Grid, Series};
+use super::weights::log_sum_exp;
+use super::{ChebyshevSeries, Grid, Support};
 use crate::interrupt::checkpoint;
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[derive(Clone)]
-pub struct Distribution {
-    pub(super) domain: Arc<Domain>,
-    pub(super) pieces: Arc<dyn Series>,
-    /// `sum_c weights_c q_c` integrates to 1 over the domain, relative to the volume of the box.
-    pub(super) weights: Vec<f64>,
+pub struct Density {
+    pub(crate) support: Arc<Support>,
+    pub(crate) functions: Arc<dyn ChebyshevSeries>,
+    /// `sum_c weights_c q_c` integrates to 1 over the support, relative to the volume of the box.
+    pub(crate) weights: Vec<f64>,
     /// Their logarithms, which do not underflow.
-    log_weights: Vec<f64>,
+    pub(crate) log_weights: Vec<f64>,
 }
 
-impl fmt::Debug for Distribution {
+impl fmt::Debug for Density {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = ("components", self.weights.len());
-        f.debug_struct("Distribution").field("domain", &self.domain).field(parts.0, &parts.1).finish()
+        f.debug_struct("Density").field("support", &self.support).field(parts.0, &parts.1).finish()
     }
 }
 
 /// Points per parallel task.
 const BLOCK: usize = 2048;
 
-impl Distribution {
-    pub(crate) fn new(domain: Arc<Domain>, pieces: Arc<dyn Series>, log_weights: Vec<f64>) -> Distribution {
+impl Density {
+    pub(crate) fn new(support: Arc<Support>, functions: Arc<dyn ChebyshevSeries>, log_weights: Vec<f64>) -> Density {
         let weights = log_weights.iter().map(|w| w.exp()).collect();
-        Distribution { domain, pieces, weights, log_weights }
-    }
-
-    /// The same components on another domain, which they give some mass. `None` if that is 0, or too small to divide by.
-    pub(super) fn moved(&self, domain: Arc<Domain>, pieces: Arc<dyn Series>) -> Option<Distribution> {
-        let mut moved = Distribution { domain, pieces, ..self.clone() };
-        let mass = moved.mass(&moved.domain);
-        moved.weights.iter_mut().for_each(|w| *w /= mass);
-        moved.log_weights.iter_mut().for_each(|w| *w -= mass.ln());
-        (mass >= f64::MIN_POSITIVE && moved.weights.iter().all(|w| w.is_finite())).then_some(moved)
+        Density { support, functions, weights, log_weights }
     }
 
     /// The constraint and its pieces.
-    pub fn domain(&self) -> &Arc<Domain> {
-        &self.domain
+    pub fn support(&self) -> &Arc<Support> {
+        &self.support
     }
 
     /// The number of variables.
     pub fn dimension(&self) -> usize {
-        self.domain.dimension()
+        self.support.dimension()
     }
 
     /// The log-density of each point, given row by row: minus infinity outside the constraint and where the density is 0, never NaN.
     /// A trailing incomplete row is ignored.
     pub fn log_prob(&self, points: &[f64]) -> Vec<f64> {
         let n = self.dimension();
-        let inside = self.domain.membership().contains_batch(points);
+        let inside = self.support.membership().contains_batch(points);
         let mut result = vec![f64::NEG_INFINITY; inside.len()];
         let tasks = result.par_chunks_mut(BLOCK).zip(points.par_chunks(BLOCK * n)).zip(inside.par_chunks(BLOCK));
         tasks.for_each(|((out, points), inside)| {
@@ -80,12 +71,12 @@ impl Distribution {
     }
 
     fn log_density_with(&self, point: &[f64], work: &mut Work) -> f64 {
-        let grid = self.domain.grid();
+        let grid = self.support.grid();
         grid.locate(point, &mut work.bin, &mut work.t);
         if !Grid::covers(&work.t) {
             return f64::NEG_INFINITY;
         }
-        self.pieces.values(&work.bin, &work.t, &mut work.values);
+        self.functions.values(&work.bin, &work.t, &mut work.values);
         let sum: f64 = self.weights.iter().zip(&work.values).map(|(w, q)| w * q).sum();
         if sum.is_normal() && sum < f64::INFINITY {
             return sum.ln() - work.log_volume(grid);
@@ -93,7 +84,7 @@ impl Distribution {
         // Products of small numbers may have vanished; sums of their logarithms do not.
         let logs = self.log_weights.iter().enumerate().map(|(c, w)| match *w {
             f64::NEG_INFINITY => f64::NEG_INFINITY,
-            w => w + self.pieces.log_value(c, &work.bin, &work.t),
+            w => w + self.functions.log_value(c, &work.bin, &work.t),
         });
         log_sum_exp(logs) - work.log_volume(grid)
     }

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::{Compiled, DensityError, Model};
+use pal::density::{DensityError, Family, Model};
 use serde::Serialize;
 
 use crate::input;
-use crate::model::{check_output, load_family};
+use crate::model_file::{check_output, load_family};
 use crate::numbers::counted;
 use crate::progress::Progress;
 use crate::table::Table;
@@ -93,7 +93,7 @@ pub fn conclude(model: &Model, path: &Path, global: Global) -> Result<Outcome> {
 }
 
 /// Errors name the table, the row from 0 on, as `--row` counts, and the column from 1 on or by its name.
-fn from_table(family: Compiled, path: &Path) -> Result<Model> {
+fn from_table(family: Family, path: &Path) -> Result<Model> {
     let table = Table::read(path)?;
     let make = || -> Result<Model> {
         let wanted = family.num_params();

@@ -1,4 +1,4 @@
-"""Bumps against scipy's t distribution, which they are where nothing cuts them off."""
+"""StudentTHead against scipy's t distribution, which they are where nothing cuts them off."""
 
 import copy
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import pal
 import pytest
 import torch
-from pal.torch import Bumps, SplineLayer, SumOfSquaresLayer
+from pal.torch import StudentTHead, SplineLayer, SumOfSquaresLayer
 from scipy import stats
 
 
@@ -19,8 +19,8 @@ def outputs(place, width, tail, bins):
 @pytest.mark.parametrize("tail", [1.5, 2.5, 6.0])
 def test_a_bump_is_a_truncated_t_distribution(tail):
     (x,) = pal.reals("x")
-    layer = SplineLayer(x.between(0, 20) & ~x.between(12, 13), knots=81, mixtures=1)
-    params = Bumps(layer)(torch.cat([torch.tensor([0.3]).double(), outputs(9.2 * 4, 2 * 4, tail, 80)]))
+    layer = SplineLayer(x.between(0, 20) & ~x.between(12, 13), knots=81, components=1)
+    params = StudentTHead(layer)(torch.cat([torch.tensor([0.3]).double(), outputs(9.2 * 4, 2 * 4, tail, 80)]))
     degrees = 2 * tail - 1
     t = stats.t(degrees, loc=9.2, scale=2 * (tail / degrees) ** 0.5)
     mass = t.cdf(12) - t.cdf(0) + t.cdf(20) - t.cdf(13)
@@ -31,27 +31,27 @@ def test_a_bump_is_a_truncated_t_distribution(tail):
 
 def test_gradients_and_shapes():
     x, y = pal.reals("x", "y")
-    layer = SplineLayer(x.between(0, 4) & y.between(0, 2) & ((x <= 1) | (y <= 1)), knots=6, mixtures=2)
-    bumps = Bumps(layer)
-    raw = torch.randn(2, 3, bumps.num_params, dtype=torch.float64, requires_grad=True)
-    assert bumps(raw).shape == (2, 3, layer.num_params)
+    layer = SplineLayer(x.between(0, 4) & y.between(0, 2) & ((x <= 1) | (y <= 1)), knots=6, components=2)
+    head = StudentTHead(layer)
+    raw = torch.randn(2, 3, head.num_params, dtype=torch.float64, requires_grad=True)
+    assert head(raw).shape == (2, 3, layer.num_params)
     at = torch.tensor([0.5, 0.7], dtype=torch.float64)
-    assert torch.autograd.gradcheck(lambda raw: layer(bumps(raw)).log_prob(at), raw)
-    assert bumps(raw.float()).dtype == torch.float32
-    for other in (copy.deepcopy(bumps), pickle.loads(pickle.dumps(bumps))):
-        assert torch.equal(other(raw), bumps(raw))
+    assert torch.autograd.gradcheck(lambda raw: layer(head(raw)).log_prob(at), raw)
+    assert head(raw.float()).dtype == torch.float32
+    for other in (copy.deepcopy(head), pickle.loads(pickle.dumps(head))):
+        assert torch.equal(other(raw), head(raw))
 
 
 def test_axes_with_other_numbers_of_knots():
     x, y = pal.reals("x", "y")
     room = x.between(0, 8) & y.between(0, 3)
-    equal = SplineLayer(room, knots=[[0, 2, 4, 6, 8], [0, "3/4", "3/2", "9/4", 3]], mixtures=1)
-    other = SplineLayer(room, knots=[[0, 2, 4, 6, 8], [0, 1, 2, 3]], mixtures=1)
+    equal = SplineLayer(room, knots=[[0, 2, 4, 6, 8], [0, "3/4", "3/2", "9/4", 3]], components=1)
+    other = SplineLayer(room, knots=[[0, 2, 4, 6, 8], [0, 1, 2, 3]], components=1)
     logit = torch.zeros(1, dtype=torch.float64)
     first = outputs(1.5, 1.0, 2.0, 4)
-    same = Bumps(equal)(torch.cat([logit, first, first])).split([1, 10, 10])
+    same = StudentTHead(equal)(torch.cat([logit, first, first])).split([1, 10, 10])
     assert torch.equal(same[1], same[2])
-    mixed = Bumps(other)(torch.cat([logit, first, outputs(0.5, 1.0, 2.0, 3)])).split([1, 10, 8])
+    mixed = StudentTHead(other)(torch.cat([logit, first, outputs(0.5, 1.0, 2.0, 3)])).split([1, 10, 8])
     assert torch.equal(mixed[1], same[1])
     # Shifted by one knot.
     torch.testing.assert_close(mixed[2].reshape(2, 4), same[1].reshape(2, 5)[:, 1:], rtol=1e-12, atol=0)
@@ -59,24 +59,24 @@ def test_axes_with_other_numbers_of_knots():
 
 def test_extreme_outputs_give_numbers():
     x, y = pal.reals("x", "y")
-    layer = SplineLayer(x.between(0, 4) & y.between(0, 4) & ~((x > 1) & (y > 1)), knots=9, mixtures=2)
-    bumps = Bumps(layer)
+    layer = SplineLayer(x.between(0, 4) & y.between(0, 4) & ~((x > 1) & (y > 1)), knots=9, components=2)
+    head = StudentTHead(layer)
     for value in (-1e4, -30.0, 30.0, 1e4):
         for at in range(1, 7):
             raw = torch.zeros(2, 7)
             raw[:, at] = value
             raw = raw.flatten().requires_grad_()
-            loss = layer(bumps(raw)).log_prob(torch.tensor([0.5, 0.5]))
+            loss = layer(head(raw)).log_prob(torch.tensor([0.5, 0.5]))
             loss.backward()
             assert loss.isfinite() and raw.grad.isfinite().all(), (value, at)
 
 
 def test_the_start_is_at_the_points():
     x, y = pal.reals("x", "y")
-    layer = SplineLayer(x.between(0, 10) & y.between(0, 10), knots=21, mixtures=4)
-    bumps = Bumps(layer)
+    layer = SplineLayer(x.between(0, 10) & y.between(0, 10), knots=21, components=4)
+    head = StudentTHead(layer)
     points = torch.tensor([[2.0, 3.0]]) + 0.2 * torch.randn(100, 2, generator=torch.Generator().manual_seed(1))
-    p = layer(bumps(bumps.start(points, torch.Generator().manual_seed(2))))
+    p = layer(head(head.start(points, torch.Generator().manual_seed(2))))
     # A uniform density has a hundredth everywhere.
     assert p.log_prob(points).mean() > torch.tensor(0.01).log() + 2
 
@@ -84,4 +84,4 @@ def test_the_start_is_at_the_points():
 def test_other_layers_are_refused():
     (x,) = pal.reals("x")
     with pytest.raises(TypeError, match="SplineLayer, not for SumOfSquaresLayer"):
-        Bumps(SumOfSquaresLayer(x.between(0, 1)))
+        StudentTHead(SumOfSquaresLayer(x.between(0, 1)))

@@ -1,4 +1,4 @@
-//! Compiled families and models from files, and what most commands on them share: rows, conditions and terms.
+//! Family families and models from files, and what most commands on them share: rows, conditions and terms.
 
 use std::fs;
 use std::io;
@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use pal::density::{Compiled, FileError, Model};
+use pal::density::Density;
+use pal::density::{Family, FileError, Model};
 use pal::formula::{Constraint, Formula, Var, parse_smtlib_term};
-use pal::query::Distribution;
 
 use crate::numbers::counted;
 use crate::output;
@@ -39,8 +39,8 @@ pub fn load(file: &Path) -> Result<Model> {
 }
 
 /// Reads a compiled family, or that of a model; errors name the file.
-pub fn load_family(file: &Path) -> Result<Compiled> {
-    read(file, Compiled::from_bytes)
+pub fn load_family(file: &Path) -> Result<Family> {
+    read(file, Family::from_bytes)
 }
 
 /// Whether the name of a file is that of a model or a compiled family.
@@ -150,18 +150,18 @@ impl Condition {
     }
 
     /// The densities of some rows under the conditions: terms first, for they may be about variables that are fixed then.
-    pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Distribution>> {
+    pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Density>> {
         let family = model.family();
-        let scope = family.domain().constraint();
+        let scope = family.support().constraint();
         let terms: Vec<Formula> = self.terms.iter().map(|text| term("--where", text, scope)).collect::<Result<_>>()?;
         let event = match terms.is_empty() {
             true => None,
             false => Some(family.event(&Formula::all(terms)).context("--where")?),
         };
-        let density = |row: usize| -> Result<Distribution> {
+        let density = |row: usize| -> Result<Density> {
             let params = params(model, row);
             let density = match &event {
-                None => family.distribution(params)?,
+                None => family.density(params)?,
                 Some(event) => {
                     let conditioned = event.condition(params).map(|mut all| all.pop());
                     conditioned.with_context(|| format!("--where, row {row}"))?.context("no parameters")?
@@ -185,7 +185,7 @@ impl Given {
     }
 
     /// The density of the other variables.
-    pub fn fix(&self, density: Distribution) -> Result<Distribution> {
+    pub fn fix(&self, density: Density) -> Result<Density> {
         if self.values.is_empty() {
             return Ok(density);
         }

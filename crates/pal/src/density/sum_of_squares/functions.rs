@@ -7,8 +7,8 @@ use nalgebra::DVectorView;
 use super::Tensors;
 use super::local::Tables;
 use crate::density::chebyshev;
+use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::mesh::Degree;
-use crate::density::pieces::{Differentiable, Pieces, Series};
 use crate::moments::Exponents;
 
 /// Exponents grouped by all but the last variable: along the last one a polynomial is a short sum of products.
@@ -64,7 +64,7 @@ impl Layout {
 }
 
 /// Polynomials given by coefficients in the basis, squared.
-pub(super) struct SquaredPieces {
+pub(super) struct SquaredFunctions {
     pub tensors: Arc<Tensors>,
     /// Coefficients in the basis, component by component.
     pub coefficients: Vec<f64>,
@@ -76,7 +76,7 @@ pub(super) struct SquaredPieces {
 /// Tables that fit on the stack: a point is evaluated without allocation.
 const SMALL: usize = 256;
 
-impl SquaredPieces {
+impl SquaredFunctions {
     /// Chebyshev coefficients of a component on a bin, in the order of the exponents.
     fn plain(&self, slot: usize, component: usize) -> Vec<f64> {
         let size = self.tensors.size();
@@ -127,7 +127,7 @@ impl SquaredPieces {
     }
 }
 
-impl Pieces for SquaredPieces {
+impl ComponentFunctions for SquaredFunctions {
     fn components(&self) -> usize {
         self.components
     }
@@ -160,7 +160,7 @@ impl Pieces for SquaredPieces {
     }
 }
 
-impl Series for SquaredPieces {
+impl ChebyshevSeries for SquaredFunctions {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.tensors.double
     }
@@ -192,7 +192,7 @@ impl Series for SquaredPieces {
     }
 }
 
-impl Differentiable for SquaredPieces {
+impl Differentiable for SquaredFunctions {
     /// The gradient is collected per bin in Chebyshev products and brought back to the basis at the end.
     fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
         let (mut bin, mut t) = (bin.to_vec(), t.to_vec());

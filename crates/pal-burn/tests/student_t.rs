@@ -1,15 +1,15 @@
-//! Bumps against the closed form of what they stand for, at extremes, and at the start of a training.
+//! StudentTHead against the closed form of what they stand for, at extremes, and at the start of a training.
 
 use burn::tensor::{DType, Device, Tensor};
-use pal::density::{Basis, Compiled, Knots, Settings, SosSettings, SplineSettings};
+use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
 use pal::number::Rational;
 use pal::region::Region;
-use pal_burn::{Bumps, PalLayer, matrix};
+use pal_burn::{PalLayer, StudentTHead, matrix};
 
-fn layer(phi: Formula, knots: Knots, mixtures: usize) -> PalLayer {
-    let settings = Settings::Spline(SplineSettings { knots, mixtures });
-    let family = Compiled::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
+fn layer(phi: Formula, knots: Knots, components: usize) -> PalLayer {
+    let settings = Settings::Spline(SplineSettings { knots, components });
+    let family = Family::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
     PalLayer::new(&family, &Device::flex(), DType::F64).unwrap()
 }
 
@@ -36,11 +36,11 @@ fn bumps_are_truncated_t_distributions() {
     for (knots, tolerance) in [(equal, 2e-5), (denser, 2e-4)] {
         // A hole from 12 to 13.
         let layer = layer(x.between(0, 20) & !(x.gt(12) & x.lt(13)), knots, 1);
-        let bumps = Bumps::new(&layer).unwrap();
-        assert_eq!(bumps.num_params(), 4);
+        let head = StudentTHead::new(&layer).unwrap();
+        assert_eq!(head.num_params(), 4);
         // At 9.2, with u = (x - 9.2) / 2 and t = u sqrt(4 / 2.5).
         let [m, w, a] = outputs(9.2 * 4.0, 2.0 * 4.0, 2.5, 80.0);
-        let params = bumps.params(matrix(&[0.7, m, w, a], 4, &Device::flex(), DType::F64));
+        let params = head.params(matrix(&[0.7, m, w, a], 4, &Device::flex(), DType::F64));
         assert_eq!(params.dims(), [1, layer.num_params()]);
         let factor = (4.0f64 / 2.5).sqrt() / 2.0;
         let t = |x: f64| (x - 9.2) * factor;
@@ -61,14 +61,14 @@ fn extreme_outputs_give_numbers() {
     let phi = x.between(0, 4) & y.between(0, 4) & !(x.gt(1) & y.gt(1));
     for dtype in [DType::F32, DType::F64] {
         let layer = PalLayer::new(layer(phi.clone(), Knots::Uniform(9), 2).compiled(), &Device::flex(), dtype).unwrap();
-        let bumps = Bumps::new(&layer).unwrap();
+        let head = StudentTHead::new(&layer).unwrap();
         let extremes = [-1e4, -300.0, -30.0, 0.0, 30.0, 300.0, 1e4];
         for (k, first) in extremes.iter().enumerate() {
             for second in &extremes[k..] {
                 let row = [0.0, *first, *second, *first, *second, *first, *second];
                 let rows = matrix(&[row, row].concat(), 14, &Device::flex().autodiff(), dtype).require_grad();
                 let points = layer.points(&[0.5, 0.5]).unwrap();
-                let loss = layer.loss(bumps.params(rows.clone()), &points);
+                let loss = layer.loss(head.params(rows.clone()), &points);
                 let gradient = pal_burn::doubles(rows.grad(&loss.backward()).unwrap());
                 let loss: f64 = pal_burn::doubles(loss)[0];
                 assert!(loss.is_finite(), "{row:?}: {loss}");
@@ -83,21 +83,21 @@ fn extreme_outputs_give_numbers() {
 fn bumps_begin_at_clusters() {
     let [x, y] = reals(["x", "y"]);
     let layer = layer(x.between(0, 10) & y.between(0, 5), Knots::Uniform(21), 2);
-    let bumps = Bumps::new(&layer).unwrap();
+    let head = StudentTHead::new(&layer).unwrap();
     let cluster = |x: f64, y: f64| (0..50).flat_map(move |k| [x + 0.02 * f64::from(k), y + 0.3 * f64::from(k).sin()]);
     let points: Vec<f64> = cluster(1.0, 1.0).chain(cluster(8.0, 4.0)).collect();
-    let start = matrix(&bumps.start(&points, 1), bumps.num_params(), &Device::flex(), DType::F64);
+    let start = matrix(&head.start(&points, 1), head.num_params(), &Device::flex(), DType::F64);
     let prepared = layer.points(&points).unwrap();
     let mean = |params: Tensor<2>| -> f64 { layer.log_prob(params, &prepared).mean().into_scalar() };
     let uniform = -(50.0f64).ln();
-    assert!(mean(bumps.params(start)) > uniform + 1.0);
+    assert!(mean(head.params(start)) > uniform + 1.0);
 }
 
 #[test]
 fn sums_of_squares_have_no_bumps() {
     let [x] = reals(["x"]);
     let region = Region::new(&x.between(0, 1).into()).unwrap();
-    let settings = SosSettings { degree: 2, components: 1, basis: Basis::Orthonormal, subset: None };
-    let family = Compiled::new(&region, &Settings::Sos(settings)).unwrap();
-    assert!(Bumps::new(&PalLayer::new(&family, &Device::flex(), DType::F64).unwrap()).is_none());
+    let settings = SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Orthonormal, subset: None };
+    let family = Family::new(&region, &Settings::SumOfSquares(settings)).unwrap();
+    assert!(StudentTHead::new(&PalLayer::new(&family, &Device::flex(), DType::F64).unwrap()).is_none());
 }

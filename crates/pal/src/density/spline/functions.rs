@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::MAX_SPLINE_DIMENSION;
 use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
+use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::mesh::Degree;
-use crate::density::pieces::{Differentiable, Pieces, Series};
 use crate::moments::Exponents;
 
 /// Products of squared splines.
-pub(super) struct SplinePieces {
+pub(super) struct SplineFunctions {
     /// Where each axis starts in the coefficients of a component.
     pub starts: Vec<usize>,
     /// Coefficients of one component.
@@ -20,7 +20,7 @@ pub(super) struct SplinePieces {
     pub exponents: Arc<Exponents>,
 }
 
-impl SplinePieces {
+impl SplineFunctions {
     fn cubic(&self, component: usize, axis: usize, bin: &[u32]) -> &[f64] {
         let at = component * self.length + self.starts[axis] + bin[axis] as usize * CUBIC;
         &self.coefficients[at..at + CUBIC]
@@ -32,7 +32,7 @@ impl SplinePieces {
     }
 }
 
-impl Pieces for SplinePieces {
+impl ComponentFunctions for SplineFunctions {
     fn components(&self) -> usize {
         self.components
     }
@@ -59,7 +59,7 @@ impl Pieces for SplinePieces {
     }
 }
 
-impl Series for SplinePieces {
+impl ChebyshevSeries for SplineFunctions {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
@@ -78,7 +78,7 @@ impl Series for SplinePieces {
     }
 }
 
-impl Differentiable for SplinePieces {
+impl Differentiable for SplineFunctions {
     fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
         let n = t.len();
         let mut bases = [[0.0; CUBIC]; MAX_SPLINE_DIMENSION];
