@@ -17,8 +17,8 @@ endif
 help:
 	@echo 'make demo            draw regions and densities, fit walkers on a campus; pictures go to out/'
 	@echo 'make test            format, lints, documentation and all tests, cheapest first'
-	@echo 'make test-wmi        weighted model integration, in release mode (part of make test)'
-	@echo 'make test-densities  densities of high degree and many samples, in release mode (part of make test)'
+	@echo 'make test-wmi        weighted model integration, optimised (part of make test)'
+	@echo 'make test-densities  densities of high degree and many samples, optimised (part of make test)'
 	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu does without one'
 	@echo 'make test-scale      ten million samples on every map and star, a million against every mode (ten minutes)'
 	@echo 'make test-python     the Python package: tests, doctests, examples, and its wheel in a fresh environment (part of make test)'
@@ -30,28 +30,28 @@ help:
 	@echo 'PAL_DATA=FOLDER make test   also runs the tests on real maps and problems'
 
 demo:
-	$(CARGO) run --release -p pal-cli -- demo
+	$(CARGO) run --profile quick -p pal-cli -- demo
 
-# Networks and the program are tested in release mode: burn is built once that way, for the demo too.
+# Networks and the program are tested in the profile `quick`, in which the demo runs too: burn is built once.
 test:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	$(CARGO) test -p pal
 	$(TARGET)/debug/examples/triangle && $(TARGET)/debug/examples/integrals
-	$(CARGO) test --release -p pal-burn -p pal-cli
-	$(TARGET)/release/examples/mixture_head && $(TARGET)/release/examples/drone_scene
+	$(CARGO) test --profile quick -p pal-burn -p pal-cli
+	$(TARGET)/quick/examples/mixture_head && $(TARGET)/quick/examples/drone_scene
 	$(MAKE) test-wmi
 	$(MAKE) test-densities
-	$(MAKE) test-python
+	$(MAKE) test-python WHEEL_PROFILE=quick
 
-# In release mode all published problems with an exact answer are solved exactly, the expensive ones included.
+# In an optimised build all published problems with an exact answer are solved exactly, the expensive ones included.
 test-wmi:
-	$(CARGO) test --release -p pal --test wmi -- --nocapture
+	$(CARGO) test --profile quick -p pal --test wmi -- --nocapture
 
 # High degrees against an independent integrator, and a million samples per density.
 test-densities:
-	$(CARGO) test --release -p pal --test density_conditioning --test density_samples -- --include-ignored --nocapture
+	$(CARGO) test --profile quick -p pal --test density_conditioning --test density_samples -- --include-ignored --nocapture
 
 # Needs a GPU or a software driver for one, and fails without. Not part of make test, which needs Rust only.
 test-gpu:
@@ -59,12 +59,13 @@ test-gpu:
 
 # Ten million samples on every map and star, none of which may be outside; a million samples per density, none higher than its mode.
 test-scale:
-	$(CARGO) test --release -p pal --test density_scale --test density_modes -- --include-ignored --nocapture
+	$(CARGO) test --profile quick -p pal --test density_scale --test density_modes -- --include-ignored --nocapture
 
 # The package with everything that its extras ask for, in an environment of its own. The only torch of the package index for Linux is built for CUDA
 # and would bring 2 GB of libraries that tests on a CPU never call: it is installed without them (see cpu_torch.py), and with the few packages
 # that `import torch` needs.
 VENV = target/venv
+WHEEL_PROFILE ?= release
 SMOKE = target/venv-smoke
 
 $(VENV)/ready: python/tools/cpu_torch.py python/tools/requirements.txt
@@ -76,12 +77,12 @@ $(VENV)/ready: python/tools/cpu_torch.py python/tools/requirements.txt
 
 wheel: $(VENV)/ready
 	rm -rf target/wheels
-	$(VENV)/bin/maturin build --release --out target/wheels
+	$(VENV)/bin/maturin build --profile $(WHEEL_PROFILE) --out target/wheels
 
 # Where the program was built before, as in `make test`, files are exchanged with it.
 test-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
-	PAL_PROGRAM=$(wildcard $(abspath $(TARGET))/release/pal) $(VENV)/bin/python -m pytest
+	PAL_PROGRAM=$(firstword $(wildcard $(abspath $(TARGET))/quick/pal $(abspath $(TARGET))/release/pal)) $(VENV)/bin/python -m pytest
 	$(VENV)/bin/python -m pytest --doctest-modules --pyargs pal
 	$(PYTHON) -m venv --clear $(SMOKE)
 	$(SMOKE)/bin/pip install -q target/wheels/*.whl
