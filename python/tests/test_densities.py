@@ -210,7 +210,7 @@ def test_the_program_reads_models_and_writes_the_same(tmp_path):
     family = FAMILIES["spline"]
     params = family.random_params(2, seed=7)
     family.save(tmp_path / "model.safetensors", params)
-    out = subprocess.run([program, "query", tmp_path / "model.safetensors", "--row", "all", "--where", "(<= x 1)"], capture_output=True, text=True, check=True)
+    out = subprocess.run([program, "query", tmp_path / "model.safetensors", "--row", "all", "--event", "(<= x 1)"], capture_output=True, text=True, check=True)
     shown = [float(line.split()[1]) for line in out.stdout.splitlines()[1:]]
     assert np.abs(np.array(shown) - family.probability(x <= 1, params)).max() < 1e-12
     (tmp_path / "room.smt2").write_text(REGION.constraint.to_smtlib())

@@ -45,19 +45,19 @@ impl ConstraintOption {
 /// How to read a constraint.
 #[derive(clap::Args)]
 struct Reading {
-    /// Format of the constraint; by default its extension tells
+    /// ConstraintFormat of the constraint; by default its extension tells
     #[arg(long, value_enum)]
-    format: Option<Format>,
+    format: Option<ConstraintFormat>,
     /// GeoJSON: what the polygons mean [default: forbidden]
     #[arg(long, value_enum)]
     meaning: Option<PolygonMeaning>,
     /// GeoJSON: the frame of the map, exact decimals; overrides the `bounds` of the file
     #[arg(long, value_name = "x0,y0,x1,y1", allow_hyphen_values = true, value_parser = parse_bounds)]
-    bounds: Option<Frame>,
+    bounds: Option<Bounds>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ConstraintFormat {
     /// SMT-LIB 2
     Smt2,
     /// GeoJSON polygons
@@ -73,17 +73,17 @@ enum PolygonMeaning {
 }
 
 #[derive(Clone)]
-struct Frame([Rational; 4]);
+struct Bounds([Rational; 4]);
 
-fn parse_bounds(text: &str) -> Result<Frame> {
+fn parse_bounds(text: &str) -> Result<Bounds> {
     let numbers: Vec<Rational> = text.split(',').map(|part| parse_rational(part.trim())).collect::<Result<_, _>>()?;
     let count = numbers.len();
-    let frame: [Rational; 4] =
+    let bounds: [Rational; 4] =
         numbers.try_into().map_err(|_| anyhow!("{count} numbers given, four needed: x0,y0,x1,y1"))?;
-    if frame[0] >= frame[2] || frame[1] >= frame[3] {
+    if bounds[0] >= bounds[2] || bounds[1] >= bounds[3] {
         bail!("x0 must be below x1 and y0 below y1");
     }
-    Ok(Frame(frame))
+    Ok(Bounds(bounds))
 }
 
 impl Input {
@@ -119,7 +119,7 @@ impl Reading {
         let format = self.known_format(file)?;
         let text = read(file, &CONSTRAINT)?;
         match format {
-            Format::Smt2 => {
+            ConstraintFormat::Smt2 => {
                 if self.meaning.is_some() || self.bounds.is_some() {
                     bail!(
                         "--meaning and --bounds are for GeoJSON maps; write bounds as assertions, such as (assert (<= 0 x 1))"
@@ -127,18 +127,18 @@ impl Reading {
                 }
                 Ok(formula::parse_smtlib(&text)?)
             }
-            Format::Geojson => {
+            ConstraintFormat::Geojson => {
                 let meaning = match self.meaning {
                     Some(PolygonMeaning::Walkable) => Meaning::Walkable,
                     Some(PolygonMeaning::Forbidden) | None => Meaning::Forbidden,
                 };
-                let bounds = self.bounds.as_ref().map(|frame| frame.0.clone());
+                let bounds = self.bounds.as_ref().map(|bounds| bounds.0.clone());
                 Ok(formula::parse_geojson(&text, &GeoJsonOptions { meaning, bounds })?)
             }
         }
     }
 
-    fn known_format(&self, file: &Path) -> Result<Format> {
+    fn known_format(&self, file: &Path) -> Result<ConstraintFormat> {
         if let Some(format) = self.format {
             return Ok(format);
         }
@@ -147,8 +147,8 @@ impl Reading {
         }
         let extension = file.extension().map(|e| e.to_string_lossy().to_lowercase());
         match extension.as_deref() {
-            Some("smt2" | "smt") => Ok(Format::Smt2),
-            Some("geojson" | "json") => Ok(Format::Geojson),
+            Some("smt2" | "smt") => Ok(ConstraintFormat::Smt2),
+            Some("geojson" | "json") => Ok(ConstraintFormat::Geojson),
             // What is wrong with a path comes before what is wrong with its name.
             _ if !file.exists() => Err(no_such_file()),
             _ if file.is_dir() => Err(directory(&CONSTRAINT)),
@@ -166,15 +166,15 @@ impl Reading {
 }
 
 /// What a file should be, for messages.
-pub struct Wanted {
+pub struct ExpectedText {
     /// `give ...`
     pub file: &'static str,
     /// `it should hold ...`
     pub content: &'static str,
 }
 
-const CONSTRAINT: Wanted =
-    Wanted { file: "a .smt2, .geojson or .json file", content: "an SMT-LIB 2 script or a GeoJSON map" };
+const CONSTRAINT: ExpectedText =
+    ExpectedText { file: "a .smt2, .geojson or .json file", content: "an SMT-LIB 2 script or a GeoJSON map" };
 
 /// How messages call a file.
 pub fn name(file: &Path) -> String {
@@ -186,7 +186,7 @@ fn is_stdin(file: &Path) -> bool {
 }
 
 /// The text of a file, or of standard input for `-`; errors do not name the file.
-pub fn read(file: &Path, wanted: &Wanted) -> Result<String> {
+pub fn read(file: &Path, wanted: &ExpectedText) -> Result<String> {
     let bytes = if is_stdin(file) {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).context("cannot read")?;
@@ -205,12 +205,12 @@ fn no_such_file() -> anyhow::Error {
     anyhow!("no such file")
 }
 
-fn directory(wanted: &Wanted) -> anyhow::Error {
+fn directory(wanted: &ExpectedText) -> anyhow::Error {
     anyhow!("this is a directory; give {}", wanted.file)
 }
 
 /// Text from bytes; a byte-order mark is dropped.
-fn decode(bytes: Vec<u8>, wanted: &Wanted) -> Result<String> {
+fn decode(bytes: Vec<u8>, wanted: &ExpectedText) -> Result<String> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         anyhow!("not UTF-8 text at byte offset {at} (0x{:02x}); save the file as UTF-8", error.as_bytes()[at])

@@ -6,7 +6,7 @@ use common::density::{INTERVALS, TETRAHEDRON, csv, model, near, number, rows, un
 use common::{Folder, SQUARE_WITHOUT_TRIANGLE};
 
 fn probability(folder: &Folder, model: &str, term: &str) -> f64 {
-    number(&folder.pal(&["query", model, "--where", term, "--json"]).done().json(), "/probability")
+    number(&folder.pal(&["query", model, "--event", term, "--json"]).done().json(), "/probability")
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn the_uniform_density_on_a_square_without_a_triangle() {
         near(probability(&folder, &model, "(> x 0)"), 3.0 / 7.0);
         near(probability(&folder, &model, "(or (< (+ x y) 1) (> x 2))"), 6.0 / 7.0);
         assert_eq!(probability(&folder, &model, "(and (> x 0) (> y 0) (< (+ x y) 1))"), 0.0);
-        let given = ["query", &model, "--where", "(<= x 0)", "--given-that", "(>= y 0)", "--json"];
+        let given = ["query", &model, "--event", "(<= x 0)", "--condition", "(>= y 0)", "--json"];
         near(number(&folder.pal(&given).done().json(), "/probability"), 2.0 / 3.0);
 
         let line =
@@ -81,7 +81,7 @@ fn one_dimension() {
         let quantiles = folder.pal(&["marginal", &model, "--variable", "t", "--quantiles", "0.5"]).done().out;
         near(rows(&quantiles)[0][1], 2.5);
         // Under a condition it is the uniform density on a smaller interval.
-        let part = ["moments", &model, "--where", "(>= t 3)", "--where", "(<= t 3.5)", "--entropy", "--json"];
+        let part = ["moments", &model, "--condition", "(>= t 3)", "--condition", "(<= t 3.5)", "--entropy", "--json"];
         let line = folder.pal(&part).done().json();
         near(number(&line, "/mean/0"), 3.25);
         near(number(&line, "/entropy/value"), 0.5f64.ln());
@@ -147,7 +147,7 @@ fn random_models_of_many_rows() {
     ] {
         folder.pal(&[&["compile", "r.smt2", "-o", "f.safetensors", "--quiet"], options].concat()).done();
         folder.pal(&["model", "f.safetensors", "--random", "3", "--rows", "20", "-o", "m.safetensors", "-q"]).done();
-        let query = ["query", "m.safetensors", "--where", "(< x y)", "--where", "(>= x y)", "--json"];
+        let query = ["query", "m.safetensors", "--event", "(< x y)", "--event", "(>= x y)", "--json"];
         let lines = folder.pal(&query).done().json_lines();
         assert_eq!(lines.len(), 40);
         for (k, pair) in lines.chunks(2).enumerate() {
@@ -167,7 +167,7 @@ fn random_models_of_many_rows() {
         let median = found[35][2];
         let size = format!("{:.17}", median.abs());
         let below = if median < 0.0 { format!("(<= x (- {size}))") } else { format!("(<= x {size})") };
-        let lines = folder.pal(&["query", "m.safetensors", "--where", &below, "--row", "17", "--json"]).done().json();
+        let lines = folder.pal(&["query", "m.safetensors", "--event", &below, "--row", "17", "--json"]).done().json();
         assert!((number(&lines, "/probability") - 0.5).abs() < 1e-9, "{lines}");
     }
 }

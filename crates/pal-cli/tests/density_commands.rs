@@ -49,7 +49,7 @@ fn reports_have_the_documented_fields() {
     assert_fields(&moments[1], "row variables mean standard_deviation covariance expectations entropy");
     assert_eq!(moments[0]["expectations"][0]["polynomial"], "x*y");
     assert_fields(&moments[0]["entropy"], "value error converged");
-    let line = folder.pal(&["query", "m.safetensors", "--where", "true", "--row", "1", "--json"]).done().json();
+    let line = folder.pal(&["query", "m.safetensors", "--event", "true", "--row", "1", "--json"]).done().json();
     assert_fields(&line, "row where given_that probability");
     assert!((line["probability"].as_f64().unwrap() - 1.0).abs() < 1e-13);
 }
@@ -92,14 +92,14 @@ fn a_condition_number_that_doubles_cannot_tell() {
 fn pictures_of_densities() {
     let folder = random();
     let plot = |extra: &[&str]| folder.pal(&[&["plot", "m.safetensors", "--width", "500"], extra].concat()).done();
-    let run = plot(&["-o", "p.png", "--samples", "300", "--mode", "--marginals", "--where", "(<= x 0)", "--cells"]);
+    let run = plot(&["-o", "p.png", "--samples", "300", "--mode", "--marginals", "--event", "(<= x 0)", "--cells"]);
     assert!(run.out.starts_with("p.png: density on 3 cells, 300 samples, mode at ("), "{}", run.out);
     assert!(run.out.trim_end().ends_with("probability 0.810484"), "{}", run.out);
     let png = folder.read("p.png");
     let reader = png::Decoder::new(std::io::Cursor::new(&png)).read_info().unwrap();
     assert_eq!(reader.info().width, 500);
     // The same picture again, byte by byte, over the old one; another row is another picture.
-    let again = ["-o", "p.png", "--samples", "300", "--mode", "--marginals", "--where", "(<= x 0)", "--cells", "-q"];
+    let again = ["-o", "p.png", "--samples", "300", "--mode", "--marginals", "--event", "(<= x 0)", "--cells", "-q"];
     assert_eq!(plot(&again).out, "");
     assert!(folder.read("p.png") == png);
     plot(&["-o", "q.png", "-q"]);
@@ -125,7 +125,7 @@ fn pictures_of_densities() {
 fn pictures_in_one_and_three_dimensions() {
     let folder = Folder::new("density-commands-dimensions");
     let [_, line] = uniform(&folder, INTERVALS, 1);
-    let run = folder.pal(&["plot", &line, "-o", "t.png", "--samples", "50", "--where", "(<= t 1)", "--json"]).done();
+    let run = folder.pal(&["plot", &line, "-o", "t.png", "--samples", "50", "--event", "(<= t 1)", "--json"]).done();
     assert!((run.json()["probability"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!(&folder.read("t.png")[1..4], b"PNG");
     let [_, space] = uniform(&folder, TETRAHEDRON, 3);

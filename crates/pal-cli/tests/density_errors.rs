@@ -171,23 +171,23 @@ fn questions_without_an_answer() {
     folder.write("xz.csv", "x,z\n1,2\n").write("three.csv", "1,2,3\n").write("nan.csv", "x,y\n0,0\n0,nan\n");
     for (command, message) in [
         (
-            &["query", "--where", "(<= z 0)"][..],
-            "--where \"(<= z 0)\": column 5: `z` is not declared; the variables are x, y",
+            &["query", "--event", "(<= z 0)"][..],
+            "--event \"(<= z 0)\": column 5: `z` is not declared; the variables are x, y",
         ),
-        (&["query", "--where", "(<= x"], "--where \"(<= x\": column 1: this `(` is never closed"),
-        (&["query", "--where", "(<= x 0))"], "--where \"(<= x 0))\": column 9: this `)` closes nothing"),
+        (&["query", "--event", "(<= x"], "--event \"(<= x\": column 1: this `(` is never closed"),
+        (&["query", "--event", "(<= x 0))"], "--event \"(<= x 0))\": column 9: this `)` closes nothing"),
         (
-            &["query", "--where", "x < 1"],
-            "--where \"x < 1\": column 3: this stands after the end of the term; write one term only; operators come first, as in (<= x 1)",
+            &["query", "--event", "x < 1"],
+            "--event \"x < 1\": column 3: this stands after the end of the term; write one term only; operators come first, as in (<= x 1)",
         ),
-        (&["query", "--where", "(< (* x y) 1)"], "--where \"(< (* x y) 1)\": column 4: `(* x y)` is not linear"),
+        (&["query", "--event", "(< (* x y) 1)"], "--event \"(< (* x y) 1)\": column 4: `(* x y)` is not linear"),
         (
-            &["query", "--where", "true", "--given-that", "(> x 1)"],
-            "--given-that: the condition has probability 0 under row 0",
+            &["query", "--event", "true", "--condition", "(> x 1)"],
+            "--condition, row 0: the condition has probability 0 under this density",
         ),
-        (&["query", "--where", "true", "--row", "2"], "--row 2: the model has 2 rows, counted from 0"),
-        (&["sample", "--where", "(> x 1)"], "--where, row 0: the condition has probability 0"),
-        (&["mode", "--where", "(= x 0)"], "--where, row 0: the condition has probability 0"),
+        (&["query", "--event", "true", "--row", "2"], "--row 2: the model has 2 rows, counted from 0"),
+        (&["sample", "--condition", "(> x 1)"], "--condition, row 0: the condition has probability 0"),
+        (&["mode", "--condition", "(= x 0)"], "--condition, row 0: the condition has probability 0"),
         (&["sample", "--given", "x=5"], "--given: the density of x = 5 is 0"),
         (&["sample", "--given", "z=5"], "--given: there is no variable `z`"),
         (&["moments", "--given", "x=0", "--given", "y=0"], "--given: all variables are given; leave at least one free"),
@@ -195,7 +195,7 @@ fn questions_without_an_answer() {
         (&["marginal", "--variable", "z"], "there is no variable `z`"),
         (&["marginal", "--variable", "x", "--quantiles", "1.5"], "--quantiles: 1.5 is not a probability"),
         (&["plot", "-o", "p.png", "--row", "7"], "--row 7: the model has 2 rows"),
-        (&["plot", "-o", "p.png", "--where", "(< q 1)"], "--where \"(< q 1)\": column 4: `q` is not declared"),
+        (&["plot", "-o", "p.png", "--event", "(< q 1)"], "--event \"(< q 1)\": column 4: `q` is not declared"),
         (&["plot", "-o", "p.png", "--knots", "3"], "--knots is for constraints, and this is a model"),
     ] {
         let line = [&[command[0], "s.safetensors"], &command[1..]].concat();
@@ -225,7 +225,7 @@ fn questions_without_an_answer() {
         (&["sample", "--given", "x"], "such as x=1.5"),
         (&["sample", "--row", "-1"], "-1"),
         (&["sample", "--uniforms", "u.csv", "-n", "3"], "cannot be used with"),
-        (&["query"], "--where <TERM>"),
+        (&["query"], "--event <TERM>"),
         (&["marginal"], "--variable <VAR>"),
         (&["marginal", "--variable", "x", "--at", "a"], "not a number"),
         (&["moments", "--entropy", "--tolerance", "nan"], "at least 0"),

@@ -61,7 +61,7 @@ fn samples_satisfy_the_constraint_and_are_the_same_in_every_form() {
     let lines = folder.pal(&["sample", "m.safetensors", "--seed", "9", "-n", "2", "--json"]).done().json_lines();
     assert_eq!(lines, [0, 1].map(|k| json!({"x": found[k][0], "y": found[k][1]})));
     // Conditions hold for every sample, and rows are counted.
-    let part = sample(&["-n", "500", "--row", "all", "--where", "(< x y)", "--where", "(< y 0)"]);
+    let part = sample(&["-n", "500", "--row", "all", "--condition", "(< x y)", "--condition", "(< y 0)"]);
     let (header, found) = csv(&part);
     assert_eq!((header, found.len(), found[0][0], found[999][0]), (vec!["row", "x", "y"], 1000, 0.0, 1.0));
     assert!(found.iter().all(|row| row[1] < row[2] && row[2] < 0.0));
@@ -159,13 +159,13 @@ fn log_densities_of_tables() {
     assert!(answers.len() == 20 && answers.iter().all(|row| row[2].is_finite()));
     // Bayes: the density given a condition is larger by its probability.
     let term = "(< x y)";
-    let query = folder.pal(&["query", "m.safetensors", "--where", term, "--row", "0", "--json"]).done().json();
+    let query = folder.pal(&["query", "m.safetensors", "--event", term, "--row", "0", "--json"]).done().json();
     let point = "x,y\n-0.5,0.5\n";
     let ask = |extra: &[&str]| {
         let command = [&["logprob", "m.safetensors", "--points", "-"], extra].concat();
         rows(&folder.pal_reading(&command, point).done().out)[0][2]
     };
-    let ratio = (ask(&[]) - ask(&["--where", term])).exp();
+    let ratio = (ask(&[]) - ask(&["--condition", term])).exp();
     assert!((ratio - query["probability"].as_f64().unwrap()).abs() < 1e-12);
 }
 

@@ -115,7 +115,7 @@ fn the_demo_needs_no_input() {
     let report = folder.pal(&["check", "new/pictures/campus.geojson", "--json"]).done().json();
     assert_eq!((&report["volume_exact"], &report["cells"]), (&rows[1]["area_exact"], &rows[1]["cells"]));
     // The model too, and it says the same.
-    let query = ["query", "new/pictures/campus-model.safetensors", "--where", "(< x 60)", "--json"];
+    let query = ["query", "new/pictures/campus-model.safetensors", "--event", "(< x 60)", "--json"];
     let (asked, drawn) = (&folder.pal(&query).done().json()["probability"], &rows[3]["probability"]);
     assert!((asked.as_f64().unwrap() - drawn.as_f64().unwrap()).abs() < 1e-12);
 }

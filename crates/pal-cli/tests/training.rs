@@ -55,7 +55,7 @@ fn a_uniform_density_is_found_and_cannot_be_beaten() {
         assert_eq!(report["rows"], serde_json::json!({"train": 3000, "validation": 800, "test": 800, "dropped": 0}));
         assert!(!folder.path().join("m.safetensors.checkpoint").exists());
         // What is written is a model like any other, and evaluates to the same numbers.
-        let answer = folder.pal(&["query", "m.safetensors", "--where", "(<= x 0)", "--json"]).done().json();
+        let answer = folder.pal(&["query", "m.safetensors", "--event", "(<= x 0)", "--json"]).done().json();
         assert!((number(&answer, "probability") - 2.0 / 3.5).abs() < 0.03, "{answer}");
         let again =
             folder.pal(&["eval", "m.safetensors", "--data", "test.csv", "--violation-samples", "1000", "--json"]);
@@ -265,7 +265,7 @@ fn a_network_learns_what_depends_on_its_inputs() {
 
     folder.write("now.csv", "side\n0\n1\n");
     folder.pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "now.safetensors", "-q"]).done();
-    let left = folder.pal(&["query", "now.safetensors", "--where", "(<= u 1)", "--row", "all", "--json"]).done();
+    let left = folder.pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--row", "all", "--json"]).done();
     let left: Vec<f64> = left.json_lines().iter().map(|line| number(line, "probability")).collect();
     assert!(left[0] > 0.9 && left[1] < 0.1, "{left:?}");
     let whole = folder.pal(&["eval", "net.safetensors", "--data", "d.csv", "--violation-samples", "2000", "--json"]);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::demo::CAMPUS;
 use crate::learn::parse_names;
 use crate::progress::Progress;
-use crate::table::frame::{self, Column, Frame, Wanted};
+use crate::table::dataset::{self, Column, ColumnNames, Dataset};
 use crate::{Global, Outcome, output};
 
 /// Make data to train on
@@ -161,7 +161,7 @@ pub fn make(args: &Args) -> Result<Report> {
 const MOST: usize = 1 << 28;
 
 fn nstar(args: &NstarArgs) -> Result<Report> {
-    frame::check_output(&args.output)?;
+    dataset::check_output(&args.output)?;
     ensure!((1..=MOST).contains(&args.points), "--points {}: give between 1 and {MOST}", args.points);
     let star = Star::new(args.n).filter(|_| args.n <= 999);
     let star = star.with_context(|| format!("--n {}: stars have an odd number of tips, from 3 to 999", args.n))?;
@@ -172,13 +172,13 @@ fn nstar(args: &NstarArgs) -> Result<Report> {
     let column = |j: usize| rows.iter().skip(j).step_by(4).copied().collect();
     let names = ["x1", "x2", "y1", "y2"];
     let columns: Vec<Column> = names.iter().enumerate().map(|(j, name)| Column::Numbers(name, column(j))).collect();
-    frame::write(&args.output, &columns)?;
+    dataset::write(&args.output, &columns)?;
     let truth = args.truth.then(|| star.mean_log_density(&rows));
     Ok(report(&args.output, &columns, args.points, None, truth))
 }
 
 fn trajectories(args: &TrajectoriesArgs) -> Result<Report> {
-    frame::check_output(&args.output)?;
+    dataset::check_output(&args.output)?;
     let [x, y] = &args.columns[..] else {
         anyhow::bail!("--columns {}: give two", args.columns.join(","));
     };
@@ -186,14 +186,14 @@ fn trajectories(args: &TrajectoriesArgs) -> Result<Report> {
     ensure!((1..=10_000).contains(&args.futures), "--futures {}: give between 1 and 10000", args.futures);
     ensure!(args.min_distance >= 0.0, "--min-distance {}: give at least 0", args.min_distance);
     let names = [args.time.clone(), x.clone(), y.clone()];
-    let frame = Frame::read(&args.data, Wanted { numbers: &names, text: Some(&args.track) })?;
-    if let Some(at) = frame.numbers.iter().position(|value| !value.is_finite()) {
-        let place = frame.place(at / 3);
-        anyhow::bail!("{}: {place}, column `{}`: {}", args.data.display(), names[at % 3], frame.numbers[at]);
+    let dataset = Dataset::read(&args.data, ColumnNames { numbers: &names, text: Some(&args.track) })?;
+    if let Some(at) = dataset.numbers.iter().position(|value| !value.is_finite()) {
+        let place = dataset.place(at / 3);
+        anyhow::bail!("{}: {place}, column `{}`: {}", args.data.display(), names[at % 3], dataset.numbers[at]);
     }
     let position =
         |(row, track): (&[f64], &String)| Position { track: track.clone(), time: row[0], place: [row[1], row[2]] };
-    let positions: Vec<Position> = frame.numbers.chunks_exact(3).zip(&frame.text).map(position).collect();
+    let positions: Vec<Position> = dataset.numbers.chunks_exact(3).zip(&dataset.text).map(position).collect();
     let settings =
         WindowSettings { step: args.step, futures: args.futures, min_distance: args.min_distance, seed: args.seed };
     let rows = windows(&positions, &settings);
@@ -212,12 +212,12 @@ fn trajectories(args: &TrajectoriesArgs) -> Result<Report> {
     columns.extend(
         names.iter().enumerate().map(|(j, name)| Column::Numbers(name, rows.iter().map(|(_, row)| row[j]).collect())),
     );
-    frame::write(&args.output, &columns)?;
+    dataset::write(&args.output, &columns)?;
     Ok(report(&args.output, &columns, rows.len(), Some(tracks), None))
 }
 
 fn campus(args: &CampusArgs) -> Result<Report> {
-    frame::check_output(&args.output)?;
+    dataset::check_output(&args.output)?;
     ensure!((1..=1_000_000).contains(&args.people), "--people {}: give between 1 and 1000000", args.people);
     if let Some(path) = &args.map {
         output::replace(path, CAMPUS.as_bytes())?;
@@ -231,7 +231,7 @@ fn campus(args: &CampusArgs) -> Result<Report> {
         Column::Numbers("x", numbers(|position| position.place[0])),
         Column::Numbers("y", numbers(|position| position.place[1])),
     ];
-    frame::write(&args.output, &columns)?;
+    dataset::write(&args.output, &columns)?;
     Ok(report(&args.output, &columns, positions.len(), Some(args.people), None))
 }
 

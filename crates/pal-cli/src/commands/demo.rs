@@ -16,7 +16,7 @@ use super::plot::scene;
 use super::{demo_density, demo_fit};
 use crate::numbers::{Sum, readable};
 use crate::picture::Scene;
-use crate::picture::file::{self, Kind};
+use crate::picture::file::{self, PictureFormat};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -136,7 +136,7 @@ fn present(
     for (view, title, knots, triangulate) in views {
         let path = directory.join(format!("{name}-{view}.png"));
         let scene = Scene { title: Some(title), ..scene(&region, knots, triangulate, &progress)? };
-        output::replace(&path, &file::render(&scene, Kind::Png, WIDTH)?)?;
+        output::replace(&path, &file::render(&scene, PictureFormat::Png, WIDTH)?)?;
         pictures.push(path.display().to_string());
     }
     let area = sum.total();

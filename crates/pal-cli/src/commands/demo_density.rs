@@ -15,10 +15,10 @@ use serde::Serialize;
 
 use super::demo::Named;
 use super::marginal::curve;
-use super::plot_density::{family_name, pieces, values, within};
+use super::plot_density::{cells, family_name, values, within};
 use crate::numbers::bound;
 use crate::picture::density::{DensityScene, render};
-use crate::picture::file::Kind;
+use crate::picture::file::PictureFormat;
 use crate::progress::Progress;
 use crate::{Global, output};
 
@@ -137,18 +137,18 @@ impl Example<'_> {
             title: Some(self.title.to_string()),
             subtitle: Some(family_name(family)),
             axes: vec!["x".to_string(), "y".to_string()],
-            pieces: pieces(self.constraint, &progress)?,
+            cells: cells(self.constraint, &progress)?,
             show_cells: false,
             y_down: false,
             density: &|points| values(density, points),
             samples: samples.chunks_exact(2).map(|p| [p[0], p[1]]).collect(),
             mode: Some(mode.point.clone()),
             marginals: if self.marginals { Some(vec![x?, y?]) } else { None },
-            query: pieces(&within(self.constraint, &self.event.1), &progress)?,
-            query_text: Some(format!("{}, probability {probability:.4}", self.event.0)),
+            event: cells(&within(self.constraint, &self.event.1), &progress)?,
+            event_text: Some(format!("{}, probability {probability:.4}", self.event.0)),
         };
         let path = directory.join(format!("{}-density.png", self.name));
-        output::replace(&path, &render(&scene, Kind::Png, WIDTH)?)?;
+        output::replace(&path, &render(&scene, PictureFormat::Png, WIDTH)?)?;
         Ok(Row {
             kind: "density",
             name: self.name,

@@ -8,12 +8,12 @@ use clap::Parser;
 use pal::formula::Constraint;
 use serde::Serialize;
 
-use super::plot_density::pieces;
+use super::plot_density::cells;
 use super::{data, fit};
 use crate::learn::{Data, Saved, Summary};
 use crate::picture::Point;
 use crate::picture::density::{DensityScene, render};
-use crate::picture::file::Kind;
+use crate::picture::file::PictureFormat;
 use crate::progress::Progress;
 use crate::{Global, output};
 
@@ -117,15 +117,15 @@ fn draw(saved: &Saved, campus: &Constraint, title: &str, summary: &Summary, glob
         title: Some(title.to_string()),
         subtitle: Some(format!("{likelihood}{:.2} % of the mass outside", 100.0 * summary.violation)),
         axes: vec!["x".to_string(), "y".to_string()],
-        pieces: pieces(campus, &progress)?,
+        cells: cells(campus, &progress)?,
         show_cells: false,
         y_down: false,
         density: &density,
         samples,
         mode: None,
         marginals: None,
-        query: Vec::new(),
-        query_text: None,
+        event: Vec::new(),
+        event_text: None,
     };
-    render(&scene, Kind::Png, WIDTH)
+    render(&scene, PictureFormat::Png, WIDTH)
 }

@@ -11,7 +11,7 @@ use crate::learn::{Saved, Source, mean, parse_names};
 use crate::model_file::names;
 use crate::numbers::finite;
 use crate::progress::Progress;
-use crate::table::frame::{self, Column};
+use crate::table::dataset::{self, Column};
 use crate::{Global, Outcome, output};
 
 /// Evaluate a trained model on data
@@ -68,7 +68,7 @@ struct Report {
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
     if let Some(path) = &args.output {
-        frame::check_output(path)?;
+        dataset::check_output(path)?;
     }
     let name = args.model.display().to_string();
     let _progress = Progress::waiting("evaluating", !global.quiet);
@@ -101,7 +101,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         seconds: start.elapsed().as_secs_f64(),
     };
     if let Some(path) = &args.output {
-        frame::write(path, &[Column::Numbers("log_density", logs)])?;
+        dataset::write(path, &[Column::Numbers("log_density", logs)])?;
     }
     let mut out = output::stdout();
     if global.json {

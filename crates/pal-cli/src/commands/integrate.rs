@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use super::moment_table;
 use super::volume::note_no_volume;
-use crate::input::{self, Input, Wanted};
-use crate::method::{self, Choice};
+use crate::input::{self, ExpectedText, Input};
 use crate::numbers::{bound, counted, finite, readable};
+use crate::options::method::{self, MethodOptions};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -38,7 +38,7 @@ pub struct Args {
     #[command(flatten)]
     integrand: Integrand,
     #[command(flatten)]
-    choice: Choice,
+    method: MethodOptions,
     /// --degree: write the moments to this safetensors file
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["poly", "poly_file"])]
     output: Option<PathBuf>,
@@ -75,7 +75,7 @@ struct Report {
 }
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
-    let method = args.choice.method()?;
+    let method = args.method.method()?;
     let name = args.input.name();
     if let Some(degree) = args.integrand.degree {
         let method = moment_table::Method::of(method)?;
@@ -89,7 +89,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let _progress = Progress::waiting("integrating", !global.quiet);
         let region = Region::new(&constraint)?;
         let integral = moments::integrate(&region, &polynomial, method)?;
-        if !args.choice.exact && !integral.value.is_finite() {
+        if !args.method.exact && !integral.value.is_finite() {
             bail!("the integral is beyond the range of doubles; --exact gives it as a fraction");
         }
         Ok((region, integral))
@@ -101,7 +101,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     }
     let mut out = output::stdout();
     // What happened to be computed exactly is no promise.
-    let exact = integral.exact.as_ref().filter(|_| args.choice.exact);
+    let exact = integral.exact.as_ref().filter(|_| args.method.exact);
     if global.json {
         let report = Report {
             value: finite(integral.value),
@@ -128,7 +128,8 @@ impl Integrand {
         let Some(path) = &self.poly_file else {
             return Polynomial::parse_in(self.poly.as_deref().unwrap_or_default(), variables).context("--poly");
         };
-        const WANTED: Wanted = Wanted { file: "a text file", content: "a polynomial, such as 3*x^2*y - 1/2" };
+        const WANTED: ExpectedText =
+            ExpectedText { file: "a text file", content: "a polynomial, such as 3*x^2*y - 1/2" };
         let read = || -> Result<Polynomial> {
             let text = input::read(path, &WANTED)?;
             let parsed = Polynomial::parse_in(text.trim_end(), variables);

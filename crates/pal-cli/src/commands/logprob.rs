@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 
 use super::marginal::read_points;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{Condition, Rows, Source, names, parse_rows};
+use crate::model_file::{ModelArgument, names};
+use crate::options::{ConditionOptions, RowOption, Rows};
 use crate::progress::Progress;
 use crate::{Global, Outcome, table};
 
@@ -23,15 +24,14 @@ use crate::{Global, Outcome, table};
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     #[command(flatten)]
-    model: Source,
+    model: ModelArgument,
     /// The points, a .csv or .npy file; `-` reads CSV from standard input
     #[arg(long, value_name = "TABLE")]
     points: PathBuf,
     #[command(flatten)]
-    condition: Condition,
-    /// The row of the model, or `all`, which puts a column `row` in front
-    #[arg(long, value_name = "R", default_value = "0", value_parser = parse_rows)]
-    row: Rows,
+    condition: ConditionOptions,
+    #[command(flatten)]
+    row: RowOption,
     /// A .csv or .npy file; without it the table is printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let prepare = || {
         let _progress = Progress::waiting("preparing", !global.quiet);
-        let rows = args.row.of(&model)?;
+        let rows = args.row.or_first().of(&model)?;
         Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
@@ -51,7 +51,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let variables = names(first.support().constraint());
     let width = variables.len();
     let points = read_points(&args.points, &variables)?;
-    let many = args.row == Rows::All;
+    let many = args.row.or_first() == Rows::All;
     let columns = with_row(many, [variables, vec!["log_density"]].concat());
     let listing = Listing { path: args.output.as_deref(), columns, noun: "point", start };
     let progress = Progress::of(points.rows() * rows.len(), "evaluating", !global.quiet);

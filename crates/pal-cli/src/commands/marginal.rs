@@ -9,7 +9,8 @@ use pal::query::Marginal;
 
 use crate::input;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{Condition, Rows, Source, parse_rows};
+use crate::model_file::ModelArgument;
+use crate::options::{ConditionOptions, RowOption, Rows};
 use crate::progress::Progress;
 use crate::table::{self, Table};
 use crate::{Global, Outcome};
@@ -28,17 +29,16 @@ use crate::{Global, Outcome};
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     #[command(flatten)]
-    model: Source,
+    model: ModelArgument,
     /// The variable; several for a joint density
     #[arg(long = "variable", value_name = "VAR", required = true)]
     variables: Vec<String>,
     #[command(flatten)]
     question: Question,
     #[command(flatten)]
-    condition: Condition,
-    /// The row of the model, or `all`, which puts a column `row` in front
-    #[arg(long, value_name = "R", default_value = "0", value_parser = parse_rows)]
-    row: Rows,
+    condition: ConditionOptions,
+    #[command(flatten)]
+    row: RowOption,
     /// A .csv or .npy file; without it the table is printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
@@ -76,7 +76,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let points = args.question.points.as_deref().map(|path| read_points(path, &names)).transpose()?;
     let answer = || -> Result<Vec<(usize, Answer)>> {
         let _progress = Progress::waiting("integrating", !global.quiet);
-        let rows = args.row.of(&model)?;
+        let rows = args.row.or_first().of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
         let answers =
             rows.zip(&densities).map(|(row, density)| Ok((row, args.answer(density, &names, points.as_ref())?)));
@@ -86,7 +86,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     // Rows may differ in the degree of their pieces.
     let widest =
         answers.iter().map(|(_, (names, _))| names).max_by_key(|names| names.len()).cloned().unwrap_or_default();
-    let many = args.row == Rows::All;
+    let many = args.row.or_first() == Rows::All;
     let columns = with_row(many, widest.iter().map(String::as_str).collect());
     let noun = if args.question.pieces { "piece" } else { "point" };
     let listing = Listing { path: args.output.as_deref(), columns, noun, start };
@@ -182,7 +182,7 @@ impl Args {
 /// Points to draw a marginal density through.
 pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
     let (low, high) = marginal.support();
-    // ComponentFunctions that meet may end and begin a rounding apart, which is no gap to come down to 0 in.
+    // Pieces that meet may end and begin a rounding error apart, which is no gap in which the curve comes down to 0.
     let hair = 1e-12 * (high - low).max(low.abs()).max(high.abs());
     let mut points: Vec<(f64, f64)> = Vec::new();
     for point in marginal.polyline(INSIDE) {

@@ -8,8 +8,9 @@ use pal::query::{Mode, ModeOptions, ModeStop};
 use serde::Serialize;
 
 use crate::limits::parse_seconds;
-use crate::model_file::{Condition, Rows, Source, names, parse_rows};
+use crate::model_file::{ModelArgument, names};
 use crate::numbers::{bound, finite};
+use crate::options::{ConditionOptions, RowOption};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -21,11 +22,11 @@ use crate::{Global, Outcome, output};
 #[command(after_help = "Examples:\n  \
     pal mode model.safetensors\n  \
     pal mode model.safetensors --gap 1e-3 --time-limit 10 --json\n  \
-    pal mode model.safetensors --where \"(<= x 1)\" --row 0\n\n\
+    pal mode model.safetensors --condition \"(<= x 1)\" --row 0\n\n\
     Exit codes: 0 done, 1 stopped by a limit before the gap was reached, 2 error")]
 pub struct Args {
     #[command(flatten)]
-    model: Source,
+    model: ModelArgument,
     /// Stop when the upper bound is above the density by no more than this share of it
     #[arg(long, value_name = "G", default_value_t = 1e-6, value_parser = parse_gap, allow_hyphen_values = true)]
     gap: f64,
@@ -36,10 +37,9 @@ pub struct Args {
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_hyphen_values = true)]
     time_limit: Option<Duration>,
     #[command(flatten)]
-    condition: Condition,
-    /// The row of the model, or `all`
-    #[arg(long, value_name = "R", default_value = "all", value_parser = parse_rows)]
-    row: Rows,
+    condition: ConditionOptions,
+    #[command(flatten)]
+    row: RowOption,
 }
 
 fn parse_gap(text: &str) -> Result<f64> {
@@ -66,7 +66,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let prepare = || {
         let _progress = Progress::waiting("preparing", !global.quiet);
-        let rows = args.row.of(&model)?;
+        let rows = args.row.or_all().of(&model)?;
         Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;

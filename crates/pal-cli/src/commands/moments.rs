@@ -11,8 +11,10 @@ use pal::polynomial::Polynomial;
 use pal::query::{Entropy, EntropyOptions};
 use serde::Serialize;
 
-use crate::model_file::{Condition, Rows, Source, names, parse_rows, shortened};
+use crate::model_file::{ModelArgument, names};
 use crate::numbers::{bound, finite};
+use crate::options::condition::shortened;
+use crate::options::{ConditionOptions, RowOption};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -24,11 +26,11 @@ use crate::{Global, Outcome, output};
 #[command(after_help = "Examples:\n  \
     pal moments model.safetensors\n  \
     pal moments model.safetensors --poly \"x^2*y\" --poly \"(x - y)^2\" --json\n  \
-    pal moments model.safetensors --entropy --where \"(<= x 1)\"\n\n\
+    pal moments model.safetensors --entropy --condition \"(<= x 1)\"\n\n\
     Exit codes: 0 done, 1 an entropy is less certain than asked for, 2 error")]
 pub struct Args {
     #[command(flatten)]
-    model: Source,
+    model: ModelArgument,
     /// Expectation of a polynomial, such as "x^2*y"; may be repeated
     #[arg(long = "poly", value_name = "P", allow_hyphen_values = true)]
     polynomials: Vec<String>,
@@ -39,10 +41,9 @@ pub struct Args {
     #[arg(long, value_name = "E", default_value_t = 1e-6, requires = "entropy", value_parser = parse_tolerance, allow_hyphen_values = true)]
     tolerance: f64,
     #[command(flatten)]
-    condition: Condition,
-    /// The row of the model, or `all`
-    #[arg(long, value_name = "R", default_value = "all", value_parser = parse_rows)]
-    row: Rows,
+    condition: ConditionOptions,
+    #[command(flatten)]
+    row: RowOption,
 }
 
 fn parse_tolerance(text: &str) -> Result<f64> {
@@ -80,7 +81,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let prepare = || {
         let _progress = Progress::waiting("preparing", !global.quiet);
-        let rows = args.row.of(&model)?;
+        let rows = args.row.or_all().of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
         let many = args.condition.is_empty() && densities.len() >= MANY && is_small(model.family());
         let known = if many { Some(args.batch(&model, rows.clone())?) } else { None };

@@ -12,8 +12,8 @@ use super::plot_density;
 use crate::input::Input;
 use crate::model_file;
 use crate::numbers::counted;
-use crate::picture::file::{self, Kind};
-use crate::picture::{Piece, Scene};
+use crate::picture::file::{self, PictureFormat};
+use crate::picture::{CellShape, Scene};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -27,7 +27,7 @@ use crate::{Global, Outcome, output};
     pal plot map.geojson --y-down --triangulate --title Campus -o map.svg\n  \
     pal plot map.geojson --knots 14 --width 1600 -o bins.png\n  \
     pal plot model.safetensors --samples 2000 --mode --marginals -o density.png\n  \
-    pal plot model.safetensors --where \"(<= x y)\" --title Campus -o query.svg\n\n\
+    pal plot model.safetensors --event \"(<= x y)\" --title Campus -o event.svg\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         bail!("{}: {option} is for models, .safetensors files made by `pal model`", args.input.name());
     }
     let start = Instant::now();
-    let kind = Kind::of(&args.output)?;
+    let kind = PictureFormat::of(&args.output)?;
     let region = args.input.region()?;
     let draw = || -> Result<(usize, Vec<u8>)> {
         let progress = Progress::new("drawing", !global.quiet);
@@ -82,7 +82,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         scene.title = args.title.clone();
         scene.show_cells = !args.no_cells;
         scene.y_down = args.y_down;
-        Ok((scene.pieces.len(), file::render(&scene, kind, args.width)?))
+        Ok((scene.cells.len(), file::render(&scene, kind, args.width)?))
     };
     let (cells, picture) = draw().with_context(|| args.input.name())?;
     output::replace(&args.output, &picture)?;
@@ -99,14 +99,14 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 }
 
 fn run_density(args: &Args, file: &Path, of_constraint: Option<&str>, global: Global) -> Result<Outcome> {
-    let kind = Kind::of(&args.output)?;
+    let kind = PictureFormat::of(&args.output)?;
     let options =
         [("--knots", args.knots.is_some()), ("--triangulate", args.triangulate), ("--no-cells", args.no_cells)];
     let foreign = options.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
     if let Some(option) = of_constraint.or(foreign) {
         bail!("{}: {option} is for constraints, and this is a model", file.display());
     }
-    let frame = plot_density::Frame {
+    let settings = plot_density::PictureSettings {
         title: args.title.clone(),
         y_down: args.y_down,
         width: args.width,
@@ -114,7 +114,7 @@ fn run_density(args: &Args, file: &Path, of_constraint: Option<&str>, global: Gl
         path: &args.output,
     };
     let progress = Progress::new("drawing", !global.quiet);
-    let (report, picture) = plot_density::draw(file, &args.density, &frame, &progress)?;
+    let (report, picture) = plot_density::draw(file, &args.density, &settings, &progress)?;
     drop(progress);
     output::replace(&args.output, &picture)?;
     let mut out = output::stdout();
@@ -131,11 +131,11 @@ fn run_density(args: &Args, file: &Path, of_constraint: Option<&str>, global: Gl
 pub fn scene(region: &Region, knots: Option<usize>, triangulate: bool, progress: &Progress) -> Result<Scene> {
     let mut scene = Scene::new(&region.constraint().reals)?;
     let split = knots.map(|count| region.with_uniform_knots(count)).transpose()?;
-    scene.pieces = split.as_ref().unwrap_or(region).map_cells(|cell| {
+    scene.cells = split.as_ref().unwrap_or(region).map_cells(|cell| {
         progress.step();
-        Piece::new(&cell, triangulate)
+        CellShape::new(&cell, triangulate)
     })?;
-    if scene.pieces.is_empty() {
+    if scene.cells.is_empty() {
         let status = region.status_without_volume();
         bail!("nothing to draw: the region is {} and covers no area; `pal check` tells more", status.name());
     }

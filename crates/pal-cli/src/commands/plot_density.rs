@@ -12,19 +12,20 @@ use pal::region::Region;
 use serde::Serialize;
 
 use super::marginal::curve;
-use crate::model_file::{self, Given, term};
+use crate::model_file;
 use crate::numbers::{counted, finite};
-use crate::picture::Piece;
+use crate::options::condition::parse_term;
+use crate::options::{GivenOptions, RowOption, Rows};
+use crate::picture::CellShape;
 use crate::picture::density::{DensityScene, render};
-use crate::picture::file::Kind;
+use crate::picture::file::PictureFormat;
 use crate::progress::Progress;
 
 /// What a picture of a density can show.
 #[derive(clap::Args)]
 pub struct Options {
-    /// Model: the row of its parameters
-    #[arg(long, value_name = "R", default_value_t = 0, value_parser = parse_row)]
-    row: usize,
+    #[command(flatten)]
+    row: RowOption,
     /// Model: draw so many samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     samples: Option<u32>,
@@ -37,30 +38,26 @@ pub struct Options {
     /// Model: draw the marginal densities at the sides
     #[arg(long)]
     marginals: bool,
-    /// Model: outline where an SMT-LIB term holds, and tell its probability
-    #[arg(long = "where", value_name = "TERM")]
-    term: Option<String>,
+    /// Model: outline an event, an SMT-LIB term such as "(<= x 1)", and tell its probability
+    #[arg(long, value_name = "TERM")]
+    event: Option<String>,
     #[command(flatten)]
-    given: Given,
+    given: GivenOptions,
     /// Model: outline the cells of the region
     #[arg(long)]
     cells: bool,
-}
-
-fn parse_row(text: &str) -> Result<usize> {
-    text.parse().context("give the number of one row, from 0 on")
 }
 
 impl Options {
     /// The first option that a picture of a constraint has no use for.
     pub fn foreign(&self) -> Option<&'static str> {
         let options = [
-            ("--row", self.row > 0),
+            ("--row", self.row.is_given()),
             ("--samples", self.samples.is_some()),
             ("--seed", self.seed > 0),
             ("--mode", self.mode),
             ("--marginals", self.marginals),
-            ("--where", self.term.is_some()),
+            ("--event", self.event.is_some()),
             ("--given", !self.given.is_empty()),
             ("--cells", self.cells),
         ];
@@ -99,27 +96,34 @@ impl Report {
     }
 }
 
-/// Letters of a condition that a legend has room for.
+/// Characters of an event that a legend has room for.
 const LEGIBLE: usize = 28;
 
-/// The frame of a picture.
-pub struct Frame<'a> {
+/// What a picture looks like, whatever it shows, and where it goes.
+pub struct PictureSettings<'a> {
     pub title: Option<String>,
     pub y_down: bool,
     pub width: u32,
-    pub kind: Kind,
+    pub kind: PictureFormat,
     pub path: &'a Path,
 }
 
 /// Draws a row of a model; errors name the file.
-pub fn draw(file: &Path, options: &Options, frame: &Frame, progress: &Progress) -> Result<(Report, Vec<u8>)> {
+pub fn draw(
+    file: &Path,
+    options: &Options,
+    settings: &PictureSettings,
+    progress: &Progress,
+) -> Result<(Report, Vec<u8>)> {
     let start = Instant::now();
     let model = model_file::load(file)?;
     let attempt = || -> Result<(Report, Vec<u8>)> {
-        let row = model_file::Rows::One(options.row).of(&model)?.start;
+        let rows = options.row.or_first();
+        ensure!(rows != Rows::All, "--row all: a picture shows one density; give the number of its row");
+        let row = rows.of(&model)?.start;
         let density = options.given.fix(model.family().density(model_file::params(&model, row))?)?;
-        let subtitle = frame.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
-        let (mut report, picture) = options.picture(&density, subtitle, frame, progress)?;
+        let subtitle = settings.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
+        let (mut report, picture) = options.picture(&density, subtitle, settings, progress)?;
         report.row = row;
         report.seconds = start.elapsed().as_secs_f64();
         Ok((report, picture))
@@ -144,16 +148,16 @@ pub fn family_name(family: &Family) -> String {
 }
 
 /// The cells of a constraint as shapes.
-pub fn pieces(constraint: &Constraint, progress: &Progress) -> Result<Vec<Piece>> {
+pub fn cells(constraint: &Constraint, progress: &Progress) -> Result<Vec<CellShape>> {
     Ok(Region::new(constraint)?.map_cells(|cell| {
         progress.step();
-        Piece::new(&cell, false)
+        CellShape::new(&cell, false)
     })?)
 }
 
-/// The part of a constraint where a condition holds.
-pub fn within(constraint: &Constraint, condition: &Formula) -> Constraint {
-    Constraint { formula: constraint.formula.clone() & condition.clone(), ..constraint.clone() }
+/// Returns the constraint together with an event.
+pub fn within(constraint: &Constraint, event: &Formula) -> Constraint {
+    Constraint { formula: constraint.formula.clone() & event.clone(), ..constraint.clone() }
 }
 
 /// Densities at points.
@@ -166,15 +170,15 @@ impl Options {
         &self,
         density: &Density,
         subtitle: Option<String>,
-        frame: &Frame,
+        settings: &PictureSettings,
         progress: &Progress,
     ) -> Result<(Report, Vec<u8>)> {
         let constraint = density.support().constraint();
         let n = density.dimension();
         ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
         ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
-        let condition = self.term.as_ref().map(|text| term("--where", text, constraint)).transpose()?;
-        let probability = condition.as_ref().map(|condition| density.probability(condition)).transpose()?;
+        let event = self.event.as_ref().map(|text| parse_term("--event", text, constraint)).transpose()?;
+        let probability = event.as_ref().map(|event| density.probability(event)).transpose()?;
         let samples = match self.samples {
             None => Vec::new(),
             Some(count) => density.sample(count as usize, self.seed)?,
@@ -186,38 +190,38 @@ impl Options {
                 constraint.reals.iter().map(|var| Ok(curve(&density.marginal(var.name())?))).collect::<Result<_>>()?,
             ),
         };
-        let shapes = pieces(constraint, progress)?;
+        let shapes = cells(constraint, progress)?;
         let report = Report {
-            output: frame.path.display().to_string(),
-            row: self.row,
+            output: settings.path.display().to_string(),
+            row: 0,
             cells: shapes.len(),
             samples: samples.len() / n,
             mode: mode.clone(),
             probability: probability.and_then(finite),
-            width: frame.width,
+            width: settings.width,
             seconds: 0.0,
         };
         let scene = DensityScene {
-            title: frame.title.clone(),
+            title: settings.title.clone(),
             subtitle,
             axes: constraint.reals.iter().map(Var::to_string).collect(),
-            pieces: shapes,
+            cells: shapes,
             show_cells: self.cells,
-            y_down: frame.y_down,
+            y_down: settings.y_down,
             density: &|points| values(density, points),
             samples: samples.chunks_exact(n).map(|p| [p[0], p.get(1).copied().unwrap_or(0.0)]).collect(),
             mode,
             marginals,
-            query: match &condition {
+            event: match &event {
                 None => Vec::new(),
-                Some(condition) => pieces(&within(constraint, condition), progress)?,
+                Some(event) => cells(&within(constraint, event), progress)?,
             },
-            query_text: probability.zip(self.term.as_deref()).map(|(p, term)| {
-                let name = if term.chars().count() <= LEGIBLE { term } else { "query" };
+            event_text: probability.zip(self.event.as_deref()).map(|(p, event)| {
+                let name = if event.chars().count() <= LEGIBLE { event } else { "event" };
                 format!("{name}, probability {p:.4}")
             }),
         };
-        Ok((report, render(&scene, frame.kind, frame.width)?))
+        Ok((report, render(&scene, settings.kind, settings.width)?))
     }
 
     fn find_mode(&self, density: &Density) -> Result<Vec<f64>> {

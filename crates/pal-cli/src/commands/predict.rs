@@ -8,7 +8,7 @@ use super::model;
 use crate::learn::{Data, Saved, parse_names};
 use crate::model_file::check_output;
 use crate::progress::Progress;
-use crate::table::frame::{Frame, Wanted};
+use crate::table::dataset::{ColumnNames, Dataset};
 use crate::{Global, Outcome};
 
 /// Turn rows of inputs into densities
@@ -46,15 +46,15 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let inputs = args.inputs.as_ref().unwrap_or(&known.inputs);
     let (given, wanted) = (inputs.len(), known.inputs.len());
     ensure!(given == wanted, "--inputs: {given} columns, but the network has {wanted} inputs");
-    let frame = Frame::read(&args.data, Wanted { numbers: inputs, text: None })?;
-    if let Some(at) = frame.numbers.iter().position(|value| !value.is_finite()) {
-        let place = frame.place(at / given);
-        bail!("{}: {place}, column `{}`: {}", args.data.display(), inputs[at % given], frame.numbers[at]);
+    let dataset = Dataset::read(&args.data, ColumnNames { numbers: inputs, text: None })?;
+    if let Some(at) = dataset.numbers.iter().position(|value| !value.is_finite()) {
+        let place = dataset.place(at / given);
+        bail!("{}: {place}, column `{}`: {}", args.data.display(), inputs[at % given], dataset.numbers[at]);
     }
-    ensure!(frame.rows() > 0, "{}: no rows", args.data.display());
+    ensure!(dataset.rows() > 0, "{}: no rows", args.data.display());
     // Only inputs matter: points are there for their number.
     let dimension = known.outputs.len();
-    let data = Data { points: vec![0.0; frame.rows() * dimension], dimension, inputs: frame.numbers };
+    let data = Data { points: vec![0.0; dataset.rows() * dimension], dimension, inputs: dataset.numbers };
     let model = saved.densities(&data).with_context(|| name)?;
     model::conclude(&model, &args.output, global)
 }

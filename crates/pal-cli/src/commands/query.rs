@@ -1,68 +1,77 @@
-//! `pal query`: probabilities of conditions.
+//! `pal query`: probabilities of events.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail};
 use pal::density::Model;
 use pal::formula::Formula;
 use serde::Serialize;
 
-use crate::model_file::{Rows, Source, parse_rows, shortened, term};
+use crate::model_file::ModelArgument;
+use crate::options::condition::{parse_term, shortened};
+use crate::options::{ConditionOptions, RowOption};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
-/// Compute probabilities of conditions
+/// Compute probabilities of events
 ///
-/// The probability of every --where under every density of the model, or given that another condition holds. Conditions are
-/// SMT-LIB terms over the variables of the constraint: linear inequalities with and, or, not. Computed, not sampled.
+/// The probability of every --event under every density of the model, or given that a condition holds. Events and conditions
+/// are SMT-LIB terms over the variables of the constraint: linear inequalities with and, or, not. Probabilities are integrals:
+/// they are computed, not estimated from samples.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    pal query model.safetensors --where \"(<= x 1)\"\n  \
-    pal query model.safetensors --where \"(or (< x 0) (> y 0.5))\" --where \"(< x y)\" --json\n  \
-    pal query model.safetensors --where \"(<= x 1)\" --given-that \"(<= (+ x y) 2)\"\n\n\
+    pal query model.safetensors --event \"(<= x 1)\"\n  \
+    pal query model.safetensors --event \"(or (< x 0) (> y 0.5))\" --event \"(< x y)\" --json\n  \
+    pal query model.safetensors --event \"(<= x 1)\" --condition \"(<= (+ x y) 2)\"\n  \
+    pal query model.safetensors --event \"(<= x 1)\" --given y=0.5\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     #[command(flatten)]
-    model: Source,
-    /// The condition, an SMT-LIB term; may be repeated
-    #[arg(long = "where", value_name = "TERM", required = true)]
-    terms: Vec<String>,
-    /// Another condition that is known to hold
-    #[arg(long, value_name = "TERM")]
-    given_that: Option<String>,
-    /// The row of the model, or `all`
-    #[arg(long, value_name = "R", default_value = "all", value_parser = parse_rows)]
-    row: Rows,
+    model: ModelArgument,
+    /// The event, an SMT-LIB term; may be repeated, and each is a question of its own
+    #[arg(long = "event", value_name = "TERM", required = true)]
+    events: Vec<String>,
+    #[command(flatten)]
+    condition: ConditionOptions,
+    #[command(flatten)]
+    row: RowOption,
 }
 
 #[derive(Serialize)]
 struct Line<'a> {
     row: usize,
-    #[serde(rename = "where")]
-    term: &'a str,
-    given_that: Option<&'a str>,
+    event: &'a str,
+    condition: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    given: BTreeMap<&'a str, f64>,
     probability: f64,
 }
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let (first, answers) = answers(args, &model, global).with_context(|| args.model.name())?;
+    let condition = args.condition.text();
+    let given: BTreeMap<&str, f64> = args.condition.given().values().collect();
     let mut out = output::stdout();
     if !global.json {
-        if let Some(condition) = &args.given_that {
-            writeln!(out, "given that {}", shortened(condition))?;
+        if let Some(condition) = &condition {
+            writeln!(out, "condition {}", shortened(condition))?;
         }
-        writeln!(out, "row  {:<22}  where", "probability")?;
+        for (name, value) in &given {
+            writeln!(out, "given {name} = {value}")?;
+        }
+        writeln!(out, "row  {:<22}  event", "probability")?;
     }
     let rows = answers.first().map_or(0, Vec::len);
     for row in 0..rows {
-        for (text, probabilities) in args.terms.iter().zip(&answers) {
+        for (event, probabilities) in args.events.iter().zip(&answers) {
             let (row, probability) = (first + row, probabilities[row]);
             if global.json {
-                let given_that = args.given_that.as_deref();
-                output::json_line(&mut out, &Line { row, term: text, given_that, probability })?;
+                let (condition, given) = (condition.as_deref(), given.clone());
+                output::json_line(&mut out, &Line { row, event, condition, given, probability })?;
             } else {
-                writeln!(out, "{row:<3}  {:<22}  {}", format!("{probability}"), shortened(text))?;
+                writeln!(out, "{row:<3}  {:<22}  {}", format!("{probability}"), shortened(event))?;
             }
         }
     }
@@ -70,35 +79,44 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The number of the first row, and per condition its probabilities under all rows.
+/// Returns the number of the first row and, for each event, its probabilities under all rows.
 fn answers(args: &Args, model: &Model, global: Global) -> Result<(usize, Vec<Vec<f64>>)> {
     let _progress = Progress::waiting("integrating", !global.quiet);
     let family = model.family();
+    let rows = args.row.or_all().of(model)?;
+    if !args.condition.given().is_empty() {
+        let densities = args.condition.densities(model, rows.clone())?;
+        let probability = |text: &String| -> Result<Vec<f64>> {
+            let of = |density: &pal::density::Density| -> Result<f64> {
+                let event = parse_term("--event", text, density.support().constraint())?;
+                density.probability(&event).context("--event")
+            };
+            densities.iter().map(of).collect()
+        };
+        return Ok((rows.start, args.events.iter().map(probability).collect::<Result<_>>()?));
+    }
+    // Without given values the integrals of all rows are computed together.
     let scope = family.support().constraint();
-    let rows = args.row.of(model)?;
     let params = &model.params()[rows.start * family.num_params()..rows.end * family.num_params()];
-    let terms: Vec<Formula> = args.terms.iter().map(|text| term("--where", text, scope)).collect::<Result<_>>()?;
-    let known = match &args.given_that {
+    let events: Vec<Formula> =
+        args.events.iter().map(|text| parse_term("--event", text, scope)).collect::<Result<_>>()?;
+    let known = match args.condition.formula(scope)? {
         None => None,
-        Some(text) => {
-            let condition = term("--given-that", text, scope)?;
-            let masses = family.event(&condition).context("--given-that")?.probability(params)?;
-            let zero = masses.iter().position(|mass| *mass <= 0.0);
-            ensure!(
-                zero.is_none(),
-                "--given-that: the condition has probability 0 under row {}",
-                rows.start + zero.unwrap_or(0)
-            );
+        Some(condition) => {
+            let masses = family.event(&condition).context("--condition")?.probability(params)?;
+            if let Some(zero) = masses.iter().position(|mass| *mass <= 0.0) {
+                bail!("--condition, row {}: the condition has probability 0 under this density", rows.start + zero);
+            }
             Some((condition, masses))
         }
     };
-    let probability = |term: &Formula| -> Result<Vec<f64>> {
+    let probability = |event: &Formula| -> Result<Vec<f64>> {
         let Some((condition, masses)) = &known else {
-            return Ok(family.event(term).context("--where")?.probability(params)?);
+            return Ok(family.event(event).context("--event")?.probability(params)?);
         };
-        let both = family.event(&(term.clone() & condition.clone())).context("--where")?.probability(params)?;
-        // Rounding may put the part above the whole.
+        let both = family.event(&(event.clone() & condition.clone())).context("--event")?.probability(params)?;
+        // Rounding may make the smaller mass the larger one.
         Ok(both.iter().zip(masses).map(|(both, mass)| (both / mass).min(1.0)).collect())
     };
-    Ok((rows.start, terms.iter().map(probability).collect::<Result<_>>()?))
+    Ok((rows.start, events.iter().map(probability).collect::<Result<_>>()?))
 }

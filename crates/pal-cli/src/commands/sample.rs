@@ -9,8 +9,9 @@ use pal::density::Density;
 use pal::query::{QueryError, Sampler};
 
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{Condition, Rows, Source, names, parse_rows};
+use crate::model_file::{ModelArgument, names};
 use crate::numbers::counted;
+use crate::options::{ConditionOptions, RowOption, Rows};
 use crate::progress::Progress;
 use crate::table::{self, Sink, Table};
 use crate::{Global, Outcome, input, limits, output};
@@ -22,13 +23,13 @@ use crate::{Global, Outcome, input, limits, output};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal sample model.safetensors -n 1000000 --seed 1 -o samples.npy\n  \
-    pal sample model.safetensors -n 10 --where \"(<= (+ x y) 1)\"\n  \
+    pal sample model.safetensors -n 10 --condition \"(<= (+ x y) 1)\"\n  \
     pal sample model.safetensors -n 100 --given x=1.5 --row all -o samples.csv\n  \
     pal sample model.safetensors --uniforms sobol.npy -o samples.csv\n\n\
     Exit codes: 0 done, 1 stopped by Ctrl-C, 2 error")]
 pub struct Args {
     #[command(flatten)]
-    model: Source,
+    model: ModelArgument,
     /// How many, for every row of the model asked for; 1e6 is a million
     #[arg(long, short = 'n', value_name = "N", default_value_t = 1000, value_parser = parse_count, allow_negative_numbers = true)]
     count: u64,
@@ -38,10 +39,9 @@ pub struct Args {
     #[arg(long, value_name = "TABLE", conflicts_with_all = ["count", "seed"])]
     uniforms: Option<PathBuf>,
     #[command(flatten)]
-    condition: Condition,
-    /// The row of the model, or `all`, which puts a column `row` in front
-    #[arg(long, value_name = "R", default_value = "0", value_parser = parse_rows)]
-    row: Rows,
+    condition: ConditionOptions,
+    #[command(flatten)]
+    row: RowOption,
     /// A .csv or .npy file; without it samples are printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
@@ -63,7 +63,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     let prepare = || -> Result<(Vec<usize>, Vec<Density>, Vec<Sampler>)> {
         let _progress = Progress::waiting("preparing", !global.quiet);
-        let rows = args.row.of(&model)?;
+        let rows = args.row.or_first().of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
         let samplers = densities.iter().map(Density::sampler).collect::<Result<_, _>>()?;
         Ok((rows.collect(), densities, samplers))
@@ -76,7 +76,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         Some(table) => table.rows() as u64,
         None => args.count,
     };
-    let many = args.row == Rows::All;
+    let many = args.row.or_first() == Rows::All;
     let width = variables.len();
     let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
     let interrupted = limits::listen()?;

@@ -17,10 +17,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Serialize;
 
 use super::wmi_file::{Entry, entries};
-use crate::input::{self, Wanted};
+use crate::input::{self, ExpectedText};
 use crate::limits::{self, GLANCE, parse_seconds};
-use crate::method::Choice;
 use crate::numbers::{bound, finite, readable};
+use crate::options::method::MethodOptions;
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -41,14 +41,14 @@ pub struct Args {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    choice: Choice,
+    method: MethodOptions,
     /// Give up on a problem after S seconds; what it was doing may go on beside the next problems, until the end of the run
     #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = parse_seconds)]
     time_limit: Option<Duration>,
 }
 
-const WANTED: Wanted =
-    Wanted { file: "a file of problems in JSON", content: "problems in JSON, one per line, or a density file" };
+const WANTED: ExpectedText =
+    ExpectedText { file: "a file of problems in JSON", content: "problems in JSON, one per line, or a density file" };
 
 /// Names longer than this are not aligned.
 const WIDEST: usize = 40;
@@ -82,7 +82,7 @@ struct Query {
 }
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
-    let method = args.choice.method()?;
+    let method = args.method.method()?;
     let text = input::read(&args.file, &WANTED).with_context(|| input::name(&args.file))?;
     let entries = entries(&text);
     drop(text);
@@ -104,15 +104,15 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         out.flush()?;
         let name = entry.name.clone();
         let (ending, seconds) = solver.solve(entry, interrupted)?;
-        let ending = check_range(ending, args.choice.exact);
+        let ending = check_range(ending, args.method.exact);
         if !matches!(ending, Ending::Solved(_)) {
             outcome = Outcome::Stopped;
         }
-        let line = line(&name, &ending, seconds, args.choice.exact);
+        let line = line(&name, &ending, seconds, args.method.exact);
         if global.json {
             output::json_line(&mut out, &line)?;
         } else {
-            print(&mut out, width, &line, &ending, args.choice.exact)?;
+            print(&mut out, width, &line, &ending, args.method.exact)?;
         }
         progress.step();
         if matches!(ending, Ending::Interrupted) {

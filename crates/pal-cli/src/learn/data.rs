@@ -8,7 +8,7 @@ use pal_burn::Split;
 
 use crate::input;
 use crate::numbers::counted;
-use crate::table::frame::{Frame, Wanted};
+use crate::table::dataset::{ColumnNames, Dataset};
 
 /// The columns that matter.
 #[derive(Clone, Debug)]
@@ -104,13 +104,13 @@ impl Source<'_> {
     pub fn read(&self, path: &Path) -> Result<(Data, Vec<String>, usize)> {
         let Columns { inputs, outputs } = self.columns;
         let names = [&inputs[..], &outputs[..]].concat();
-        let frame = Frame::read(path, Wanted { numbers: &names, text: self.group })?;
+        let dataset = Dataset::read(path, ColumnNames { numbers: &names, text: self.group })?;
         let (width, dimension) = (names.len(), outputs.len());
         let points: Vec<f64> =
-            frame.numbers.chunks_exact(width).flat_map(|row| &row[inputs.len()..]).copied().collect();
+            dataset.numbers.chunks_exact(width).flat_map(|row| &row[inputs.len()..]).copied().collect();
         let inside = self.membership.contains_batch(&points);
         let trouble = |row: usize| -> Option<String> {
-            let values = &frame.numbers[row * width..(row + 1) * width];
+            let values = &dataset.numbers[row * width..(row + 1) * width];
             let bad = values.iter().position(|value| !value.is_finite());
             match bad {
                 Some(at) if values[at].is_nan() => Some(format!("`{}` is missing or not a number", names[at])),
@@ -118,32 +118,32 @@ impl Source<'_> {
                 None => (!inside[row]).then(|| "outside the constraint".to_string()),
             }
         };
-        let invalid: Vec<usize> = (0..frame.rows()).filter(|row| trouble(*row).is_some()).collect();
+        let invalid: Vec<usize> = (0..dataset.rows()).filter(|row| trouble(*row).is_some()).collect();
         if !invalid.is_empty() && !self.drop_invalid {
             let some = invalid.iter().take(NAMED);
             let some: Vec<String> =
-                some.map(|row| format!("{}: {}", frame.place(*row), trouble(*row).unwrap_or_default())).collect();
+                some.map(|row| format!("{}: {}", dataset.place(*row), trouble(*row).unwrap_or_default())).collect();
             let more =
                 if invalid.len() > NAMED { format!("; and {} more", invalid.len() - NAMED) } else { String::new() };
             bail!(
                 "{}: {} of {} cannot be used: {}{more}; --drop-invalid leaves them out",
                 input::name(path),
                 invalid.len(),
-                counted(frame.rows(), "row"),
+                counted(dataset.rows(), "row"),
                 some.join("; ")
             );
         }
         let mut left_out = invalid.iter().copied().peekable();
         let mut data = Data { dimension, ..Data::default() };
         let mut groups = Vec::new();
-        for row in 0..frame.rows() {
+        for row in 0..dataset.rows() {
             if left_out.next_if_eq(&row).is_some() {
                 continue;
             }
-            let values = &frame.numbers[row * width..(row + 1) * width];
+            let values = &dataset.numbers[row * width..(row + 1) * width];
             data.inputs.extend(&values[..inputs.len()]);
             data.points.extend(&values[inputs.len()..]);
-            groups.push(frame.text.get(row).cloned().unwrap_or_else(|| row.to_string()));
+            groups.push(dataset.text.get(row).cloned().unwrap_or_else(|| row.to_string()));
         }
         Ok((data, groups, invalid.len()))
     }

@@ -2,7 +2,7 @@
 
 use plotters::style::RGBColor;
 
-use super::Piece;
+use super::CellShape;
 
 pub const INK: RGBColor = RGBColor(38, 38, 44);
 pub const MUTED: RGBColor = RGBColor(98, 101, 112);
@@ -26,18 +26,18 @@ const PALETTE: [RGBColor; 10] = [
     RGBColor(224, 235, 167),
 ];
 
-/// One colour per piece: of those not taken by touching pieces, the one used least so far. Touching is judged by bounding
+/// One colour per cell: of those not taken by touching cells, the one used least so far. Touching is judged by bounding
 /// boxes; where too many touch, the colour is merely the least used one.
-pub fn choose(pieces: &[Piece]) -> Vec<RGBColor> {
-    let boxes: Vec<_> = pieces.iter().map(|piece| [piece.extent(0), piece.extent(1)]).collect();
-    let mut order: Vec<usize> = (0..pieces.len()).collect();
+pub fn choose(cells: &[CellShape]) -> Vec<RGBColor> {
+    let boxes: Vec<_> = cells.iter().map(|cell| [cell.extent(0), cell.extent(1)]).collect();
+    let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by(|a, b| boxes[*a][0].0.total_cmp(&boxes[*b][0].0));
-    let mut chosen: Vec<usize> = vec![0; pieces.len()];
+    let mut chosen: Vec<usize> = vec![0; cells.len()];
     let mut used = [0usize; PALETTE.len()];
-    // ComponentFunctions met so far that reach the sweep line.
+    // Cells met so far that reach the sweep line.
     let mut active: Vec<usize> = Vec::new();
-    for piece in order {
-        let [(left, _), (bottom, top)] = boxes[piece];
+    for cell in order {
+        let [(left, _), (bottom, top)] = boxes[cell];
         active.retain(|other| boxes[*other][0].1 >= left);
         let mut taken = [false; PALETTE.len()];
         for other in &active {
@@ -46,9 +46,9 @@ pub fn choose(pieces: &[Piece]) -> Vec<RGBColor> {
             }
         }
         let colour = (0..PALETTE.len()).min_by_key(|c| (taken[*c], used[*c])).unwrap_or(0);
-        chosen[piece] = colour;
+        chosen[cell] = colour;
         used[colour] += 1;
-        active.push(piece);
+        active.push(cell);
     }
     chosen.into_iter().map(|colour| PALETTE[colour]).collect()
 }
@@ -58,13 +58,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn touching_pieces_differ() {
-        let square = |x: f64, y: f64| Piece {
+    fn touching_cells_differ() {
+        let square = |x: f64, y: f64| CellShape {
             outline: vec![[x, y], [x + 1.0, y], [x + 1.0, y + 1.0], [x, y + 1.0]],
             inner: Vec::new(),
         };
-        let pieces: Vec<Piece> = (0..100).map(|k| square((k % 10) as f64, (k / 10) as f64)).collect();
-        let colours = choose(&pieces);
+        let cells: Vec<CellShape> = (0..100).map(|k| square((k % 10) as f64, (k / 10) as f64)).collect();
+        let colours = choose(&cells);
         for k in 0..90 {
             assert_ne!(colours[k], colours[k + 10]);
             assert!(k % 10 == 9 || colours[k] != colours[k + 1]);

@@ -36,30 +36,30 @@ impl Drawing for Planned<'_> {
 impl<B: DrawingBackend> Page<'_, B> {
     fn region(&self, scene: &Scene, layout: &Layout) -> Result<()> {
         let on_page = |ends: [Point; 2]| ends.map(|p| layout.place(p));
-        for piece in &scene.pieces {
-            for edge in piece.edges() {
+        for cell in &scene.cells {
+            for edge in cell.edges() {
                 self.line(on_page(edge), colours::BOUNDARY, BOUNDARY_WIDTH)?;
                 self.dot(layout.place(edge[0]), colours::BOUNDARY, BOUNDARY_WIDTH)?;
             }
         }
         let fills =
-            if scene.show_cells { colours::choose(&scene.pieces) } else { vec![colours::REGION; scene.pieces.len()] };
-        for (piece, fill) in scene.pieces.iter().zip(fills) {
-            let outline: Vec<Point> = piece.outline.iter().map(|p| layout.place(*p)).collect();
+            if scene.show_cells { colours::choose(&scene.cells) } else { vec![colours::REGION; scene.cells.len()] };
+        for (cell, fill) in scene.cells.iter().zip(fills) {
+            let outline: Vec<Point> = cell.outline.iter().map(|p| layout.place(*p)).collect();
             self.fill(&outline, fill)?;
             // Closes the hairline gaps that rounding leaves between neighbours.
-            for edge in piece.edges() {
+            for edge in cell.edges() {
                 self.line(on_page(edge), fill, 0.5)?;
             }
         }
-        for piece in &scene.pieces {
-            for edge in &piece.inner {
+        for cell in &scene.cells {
+            for edge in &cell.inner {
                 self.line(on_page(*edge), colours::TRIANGLE_EDGE, 0.7)?;
             }
         }
         let (colour, width) = if scene.show_cells { (colours::CELL_EDGE, 0.9) } else { (colours::TRIANGLE_EDGE, 0.7) };
-        for piece in scene.pieces.iter().filter(|piece| scene.show_cells || !piece.inner.is_empty()) {
-            for edge in piece.edges() {
+        for cell in scene.cells.iter().filter(|cell| scene.show_cells || !cell.inner.is_empty()) {
+            for edge in cell.edges() {
                 self.line(on_page(edge), colour, width)?;
             }
         }

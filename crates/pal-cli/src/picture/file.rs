@@ -23,17 +23,17 @@ const SVG_GRID: f64 = 10.0;
 
 /// The kind of picture, told by the name of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PictureFormat {
     Png,
     Svg,
 }
 
-impl Kind {
-    pub fn of(path: &Path) -> Result<Kind> {
+impl PictureFormat {
+    pub fn of(path: &Path) -> Result<PictureFormat> {
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
         match extension.as_deref() {
-            Some("png") => Ok(Kind::Png),
-            Some("svg") => Ok(Kind::Svg),
+            Some("png") => Ok(PictureFormat::Png),
+            Some("svg") => Ok(PictureFormat::Svg),
             _ => bail!("{}: pictures are written as .png or .svg; choose one of these names", path.display()),
         }
     }
@@ -74,18 +74,18 @@ pub struct Image {
 }
 
 /// The bytes of a picture `width` pixels wide.
-pub fn render(scene: &Scene, kind: Kind, width: u32) -> Result<Vec<u8>> {
+pub fn render(scene: &Scene, kind: PictureFormat, width: u32) -> Result<Vec<u8>> {
     render_drawing(&Planned { scene, layout: Layout::new(scene)? }, kind, width)
 }
 
-pub fn render_drawing(drawing: &impl Drawing, kind: Kind, width: u32) -> Result<Vec<u8>> {
+pub fn render_drawing(drawing: &impl Drawing, kind: PictureFormat, width: u32) -> Result<Vec<u8>> {
     REGISTERED.call_once(|| {
         // It fails for a font that cannot be read only, and this one is part of the program.
         let _ = register_font(FONT, FontStyle::Normal, SANS);
     });
     match kind {
-        Kind::Png => png(drawing, width),
-        Kind::Svg => Ok(svg(drawing, width)?.into_bytes()),
+        PictureFormat::Png => png(drawing, width),
+        PictureFormat::Svg => Ok(svg(drawing, width)?.into_bytes()),
     }
 }
 
@@ -213,8 +213,8 @@ mod tests {
 
     #[test]
     fn kinds_by_name() {
-        assert_eq!(Kind::of(Path::new("a.PNG")).unwrap(), Kind::Png);
-        assert!(Kind::of(Path::new("a.pdf")).unwrap_err().to_string().contains(".png or .svg"));
-        assert!(Kind::of(Path::new("png")).is_err());
+        assert_eq!(PictureFormat::of(Path::new("a.PNG")).unwrap(), PictureFormat::Png);
+        assert!(PictureFormat::of(Path::new("a.pdf")).unwrap_err().to_string().contains(".png or .svg"));
+        assert!(PictureFormat::of(Path::new("png")).is_err());
     }
 }

@@ -6,7 +6,7 @@
 use anyhow::{Result, bail};
 
 use super::axis::{Direction, Ticks};
-use super::{Piece, Point, Scene};
+use super::{CellShape, Point, Scene};
 
 /// The width of every page.
 pub const WIDTH: f64 = 720.0;
@@ -64,13 +64,13 @@ impl Layout {
         } else {
             Vertical::Equal { down: scene.y_down }
         };
-        Layout::with(&scene.pieces, &vertical, Margins::new(scene.title.is_some()))
+        Layout::with(&scene.cells, &vertical, Margins::new(scene.title.is_some()))
     }
 
     /// A frame around cells.
-    pub fn with(pieces: &[Piece], vertical: &Vertical, margins: Margins) -> Result<Layout> {
+    pub fn with(cells: &[CellShape], vertical: &Vertical, margins: Margins) -> Result<Layout> {
         let extent = |axis: usize| {
-            let all = pieces.iter().map(|piece| piece.extent(axis));
+            let all = cells.iter().map(|cell| cell.extent(axis));
             all.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0.0, 0.0))
         };
         let (x, y) = (extent(0), extent(1));

@@ -23,7 +23,7 @@ pub struct Scene {
     pub title: Option<String>,
     /// The names of the one or two variables.
     pub axes: Vec<String>,
-    pub pieces: Vec<Piece>,
+    pub cells: Vec<CellShape>,
     /// Colour the cells and outline them; otherwise only the region.
     pub show_cells: bool,
     /// The second variable grows downwards, as in images.
@@ -31,7 +31,7 @@ pub struct Scene {
 }
 
 /// One cell: a convex polygon.
-pub struct Piece {
+pub struct CellShape {
     outline: Vec<Point>,
     /// Segments drawn inside: the triangulation.
     inner: Vec<[Point; 2]>,
@@ -48,18 +48,18 @@ impl Scene {
             );
         }
         let axes = variables.iter().map(Var::to_string).collect();
-        Ok(Scene { title: None, axes, pieces: Vec::new(), show_cells: true, y_down: false })
+        Ok(Scene { title: None, axes, cells: Vec::new(), show_cells: true, y_down: false })
     }
 }
 
-impl Piece {
+impl CellShape {
     /// The shape of a cell in one or two dimensions, with the inner edges of its triangulation if asked.
-    pub fn new(cell: &Cell, triangulate: bool) -> Piece {
+    pub fn new(cell: &Cell, triangulate: bool) -> CellShape {
         let polytope = cell.polytope();
         let points: Vec<Point> = polytope.vertices().iter().map(|v| planar(v.coordinates())).collect();
         if polytope.dimension() < 2 {
             let (low, high) = polytope.extent(0);
-            return Piece { outline: vec![[low, 0.0], [high, 0.0], [high, 1.0], [low, 1.0]], inner: Vec::new() };
+            return CellShape { outline: vec![[low, 0.0], [high, 0.0], [high, 1.0], [low, 1.0]], inner: Vec::new() };
         }
         let ring = ring(polytope);
         let at = |k: usize| ring.iter().position(|v| *v == k).unwrap_or(0);
@@ -74,7 +74,7 @@ impl Piece {
                 }
             }
         }
-        Piece { outline: ring.iter().map(|v| points[*v]).collect(), inner }
+        CellShape { outline: ring.iter().map(|v| points[*v]).collect(), inner }
     }
 
     /// Smallest and largest coordinate along an axis.

@@ -4,7 +4,7 @@
 //! file, so that a table of any length is replaced as a whole and never copied in memory.
 
 mod csv;
-pub mod frame;
+pub mod dataset;
 mod npy;
 mod parquet;
 
@@ -29,16 +29,16 @@ pub struct Table {
 
 /// How a table is stored, told by the name of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TableFormat {
     Csv,
     Npy,
 }
 
-impl Kind {
-    fn of(path: &Path) -> Option<Kind> {
+impl TableFormat {
+    fn of(path: &Path) -> Option<TableFormat> {
         match path.extension()?.to_string_lossy().to_lowercase().as_str() {
-            "csv" => Some(Kind::Csv),
-            "npy" => Some(Kind::Npy),
+            "csv" => Some(TableFormat::Csv),
+            "npy" => Some(TableFormat::Npy),
             _ => None,
         }
     }
@@ -55,7 +55,7 @@ impl Table {
             return csv::read(io::stdin().lock()).context("standard input");
         }
         let attempt = || -> Result<Table> {
-            let kind = Kind::of(path).context("tables are read from .csv or .npy files, or as CSV from `-`")?;
+            let kind = TableFormat::of(path).context("tables are read from .csv or .npy files, or as CSV from `-`")?;
             let file = match File::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("no such file"),
                 opened => opened.context("cannot read")?,
@@ -63,8 +63,8 @@ impl Table {
             // A length from the file system is a hint only: pipes and devices have none.
             let length = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
             match kind {
-                Kind::Csv => csv::read(file),
-                Kind::Npy => npy::read(BufReader::with_capacity(BUFFER, file), length),
+                TableFormat::Csv => csv::read(file),
+                TableFormat::Npy => npy::read(BufReader::with_capacity(BUFFER, file), length),
             }
         };
         attempt().with_context(|| path.display().to_string())
@@ -109,7 +109,7 @@ const BUFFER: usize = 1 << 16;
 /// Complains about a name under which a table cannot be written, before the work for it is done.
 pub fn check_output(path: Option<&Path>) -> Result<()> {
     let Some(path) = path.filter(|path| !is_standard(path)) else { return Ok(()) };
-    ensure!(Kind::of(path).is_some(), "{}: {UNKNOWN_NAME}", path.display());
+    ensure!(TableFormat::of(path).is_some(), "{}: {UNKNOWN_NAME}", path.display());
     output::check_place(path)
 }
 
@@ -132,10 +132,10 @@ pub fn stream(
         out.flush()?;
         return Ok(());
     };
-    let kind = Kind::of(path);
+    let kind = TableFormat::of(path);
     output::replace_with(path, |file: &mut BufWriter<File>| match kind {
-        Some(Kind::Csv) => csv::write(file, names, columns, produce),
-        Some(Kind::Npy) => npy::write(file, columns, produce),
+        Some(TableFormat::Csv) => csv::write(file, names, columns, produce),
+        Some(TableFormat::Npy) => npy::write(file, columns, produce),
         None => bail!(UNKNOWN_NAME),
     })
 }

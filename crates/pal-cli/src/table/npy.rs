@@ -24,14 +24,14 @@ const START: usize = 128;
 
 /// A number format and its byte order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Format {
+struct NumberFormat {
     kind: u8,
     size: usize,
     big_endian: bool,
 }
 
-impl Format {
-    fn new(descr: &str) -> Result<Format> {
+impl NumberFormat {
+    fn new(descr: &str) -> Result<NumberFormat> {
         let known = match descr.as_bytes() {
             [order, kind @ (b'f' | b'i'), size @ (b'4' | b'8')] => match order {
                 b'<' | b'=' | b'|' => Some((*kind, *size, false)),
@@ -42,7 +42,7 @@ impl Format {
         };
         let (kind, size, big_endian) = known
             .with_context(|| format!("values of type `{descr}` are not read; float64, float32, int64 and int32 are"))?;
-        Ok(Format { kind, size: usize::from(size - b'0'), big_endian })
+        Ok(NumberFormat { kind, size: usize::from(size - b'0'), big_endian })
     }
 
     /// Turns bytes into doubles. Integers beyond 2^53 are rounded.
@@ -67,7 +67,7 @@ impl Format {
 /// Reads an array of one dimension as a column, of two as a table. `length` is that of the whole file, where it is known.
 pub fn read(mut input: impl Read, length: Option<u64>) -> Result<Table> {
     let (header, start) = header(&mut input)?;
-    let format = Format::new(entry(&header, "descr")?.trim_matches(['\'', '"']))?;
+    let format = NumberFormat::new(entry(&header, "descr")?.trim_matches(['\'', '"']))?;
     let fortran = match entry(&header, "fortran_order")? {
         "True" => true,
         "False" => false,

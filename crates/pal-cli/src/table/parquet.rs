@@ -14,10 +14,10 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
-use super::frame::{Column, Frame, Wanted};
+use super::dataset::{Column, ColumnNames, Dataset};
 
 /// Reads columns of a file.
-pub fn read(file: File, wanted: Wanted) -> Result<Frame> {
+pub fn read(file: File, wanted: ColumnNames) -> Result<Dataset> {
     let reader = SerializedFileReader::new(file).map_err(|error| anyhow!("not a Parquet file: {}", plainly(&error)))?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
@@ -26,12 +26,12 @@ pub fn read(file: File, wanted: Wanted) -> Result<Frame> {
         let of = schema.column(*column);
         ensure!(of.max_rep_level() == 0, "column `{}` has lists; give one value per row", names[*column]);
     }
-    let mut frame = Frame::new(wanted.numbers.len());
+    let mut dataset = Dataset::new(wanted.numbers.len());
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| anyhow!(plainly(&error)))?;
         let rows = usize::try_from(group.metadata().num_rows()).context("a damaged Parquet file")?;
-        let from = frame.numbers.len();
-        frame.numbers.resize(from + rows * wanted.numbers.len(), f64::NAN);
+        let from = dataset.numbers.len();
+        dataset.numbers.resize(from + rows * wanted.numbers.len(), f64::NAN);
         for (at, column) in numbers.iter().enumerate() {
             let read = || -> Result<Vec<Option<f64>>> {
                 let reader = group.get_column_reader(*column).map_err(|error| anyhow!(plainly(&error)))?;
@@ -39,11 +39,11 @@ pub fn read(file: File, wanted: Wanted) -> Result<Frame> {
             };
             let values = read().with_context(|| format!("column `{}`", names[*column]))?;
             for (row, value) in values.into_iter().enumerate() {
-                frame.numbers[from + row * wanted.numbers.len() + at] = value.unwrap_or(f64::NAN);
+                dataset.numbers[from + row * wanted.numbers.len() + at] = value.unwrap_or(f64::NAN);
             }
         }
         if let Some(column) = text {
-            let before = frame.text.len();
+            let before = dataset.text.len();
             let read = || -> Result<Vec<Option<String>>> {
                 let reader = group.get_column_reader(column).map_err(|error| anyhow!(plainly(&error)))?;
                 as_text(reader, &schema.column(column), rows)
@@ -51,11 +51,11 @@ pub fn read(file: File, wanted: Wanted) -> Result<Frame> {
             let values = read().with_context(|| format!("column `{}`", names[column]))?;
             for (row, value) in values.into_iter().enumerate() {
                 let missing = || format!("row {}, column `{}`: text is missing", before + row + 1, names[column]);
-                frame.text.push(value.with_context(missing)?);
+                dataset.text.push(value.with_context(missing)?);
             }
         }
     }
-    Ok(frame)
+    Ok(dataset)
 }
 
 /// One entry per row, `None` where there is none.

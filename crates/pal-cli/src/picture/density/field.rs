@@ -6,7 +6,7 @@
 use rayon::prelude::*;
 
 use super::super::layout::Layout;
-use super::super::{Piece, Point};
+use super::super::{CellShape, Point};
 use super::Density;
 
 /// Points per call of the density.
@@ -30,7 +30,7 @@ pub struct Field {
 
 impl Field {
     /// Evaluates a density on pixels of which there are `zoom` per page unit, each cut into `factor` by `factor` fine ones.
-    pub fn new(layout: &Layout, pieces: &[Piece], density: &Density, zoom: f64, factor: usize) -> Field {
+    pub fn new(layout: &Layout, cells: &[CellShape], density: &Density, zoom: f64, factor: usize) -> Field {
         let [left, top, right, bottom] = layout.frame.map(|length| length * zoom);
         let origin = [left.floor().max(0.0) as usize, top.floor().max(0.0) as usize];
         let (width, height) = (right.ceil() as usize - origin[0], bottom.ceil() as usize - origin[1]);
@@ -38,12 +38,12 @@ impl Field {
         let mut field = Field { origin, width, height, factor, inside: vec![0; size], values: vec![0.0; size] };
         let fine = zoom * factor as f64;
         let corner = origin.map(|pixels| (pixels * factor) as f64);
-        for piece in pieces {
+        for cell in cells {
             let place = |point: &Point| {
                 let [x, y] = layout.place(*point);
                 [x * fine - corner[0], y * fine - corner[1]]
             };
-            field.cover(&piece.outline.iter().map(place).collect::<Vec<_>>());
+            field.cover(&cell.outline.iter().map(place).collect::<Vec<_>>());
         }
         field.evaluate(layout, density, fine);
         field

@@ -34,7 +34,7 @@ pub struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub fn new(scene: &'a DensityScene) -> Result<Line<'a>> {
-        let intervals = merged(scene.pieces.iter().map(|piece| piece.extent(0)).collect());
+        let intervals = merged(scene.cells.iter().map(|cell| cell.extent(0)).collect());
         let range = intervals.iter().fold(0.0, |sum, (low, high)| sum + (high - low));
         let mode = scene.mode.as_ref().and_then(|mode| mode.first().copied()).filter(|x| x.is_finite());
         let mut curves = Vec::new();
@@ -56,7 +56,7 @@ impl<'a> Line<'a> {
         let low = if scene.samples.is_empty() { 0.0 } else { -top * RUG };
         let margins = Margins { top: parts::title_height(scene), right: 24.0, bottom: 58.0 + LEGEND };
         let vertical = Vertical::Free { low, high: top, height: HEIGHT, ticks: true };
-        let layout = Layout::with(&scene.pieces, &vertical, margins)?;
+        let layout = Layout::with(&scene.cells, &vertical, margins)?;
         let value = |x: f64| ask(scene.density, &[x]).first().copied().unwrap_or(0.0).min(top);
         Ok(Line { scene, layout, curves, mode: mode.map(|x| [x, value(x)]) })
     }
@@ -113,15 +113,15 @@ impl Drawing for Line<'_> {
                 page.line([[x, top], [x, bottom]], colours::BOUNDARY, 0.9)?;
             }
         }
-        let intervals: Vec<(f64, f64)> = merged(scene.query.iter().map(|piece| piece.extent(0)).collect());
+        let intervals: Vec<(f64, f64)> = merged(scene.event.iter().map(|cell| cell.extent(0)).collect());
         for (low, high) in intervals.iter().copied() {
             for curve in &self.curves {
                 page.fill(&self.under(curve, low, high), colour::map(0.62).mix(0.75))?;
             }
         }
         if scene.show_cells {
-            for piece in &scene.pieces {
-                let x = column(piece.extent(0).1);
+            for cell in &scene.cells {
+                let x = column(cell.extent(0).1);
                 page.line([[x, top], [x, bottom]], colours::CELL_EDGE.mix(0.7), 0.6)?;
             }
         }

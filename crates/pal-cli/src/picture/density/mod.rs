@@ -16,8 +16,8 @@ mod tests;
 
 use anyhow::{Result, bail, ensure};
 
-use super::file::{Kind, render_drawing};
-use super::{Piece, Point};
+use super::file::{PictureFormat, render_drawing};
+use super::{CellShape, Point};
 
 /// Many points row by row to their densities, 0 outside the region.
 pub type Density<'a> = dyn Fn(&[f64]) -> Vec<f64> + Sync + 'a;
@@ -30,7 +30,7 @@ pub struct DensityScene<'a> {
     /// The names of the one or two variables.
     pub axes: Vec<String>,
     /// The cells of the region.
-    pub pieces: Vec<Piece>,
+    pub cells: Vec<CellShape>,
     /// Thin outlines of the cells over the density.
     pub show_cells: bool,
     /// The second variable grows downwards, as in images.
@@ -44,14 +44,14 @@ pub struct DensityScene<'a> {
     /// Per variable positions and densities of its marginal; over one variable there is none.
     pub marginals: Option<Vec<Vec<(f64, f64)>>>,
     /// The cells of a queried set, of which the outline is drawn.
-    pub query: Vec<Piece>,
+    pub event: Vec<CellShape>,
     /// What the legend says about it.
-    pub query_text: Option<String>,
+    pub event_text: Option<String>,
 }
 
 /// The bytes of a picture `width` pixels wide.
-pub fn render(scene: &DensityScene, kind: Kind, width: u32) -> Result<Vec<u8>> {
-    ensure!(!scene.pieces.is_empty(), "nothing to draw: the region covers no area");
+pub fn render(scene: &DensityScene, kind: PictureFormat, width: u32) -> Result<Vec<u8>> {
+    ensure!(!scene.cells.is_empty(), "nothing to draw: the region covers no area");
     if let Some(mode) = &scene.mode {
         ensure!(mode.len() == scene.axes.len(), "a mode of {} coordinates on {} axes", mode.len(), scene.axes.len());
     }

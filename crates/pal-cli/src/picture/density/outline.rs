@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::super::layout::Layout;
-use super::super::{Piece, Point};
+use super::super::{CellShape, Point};
 
 /// Page units within which two edges lie on the same line.
 const SAME: f64 = 0.02;
@@ -14,10 +14,10 @@ const SAME: f64 = 0.02;
 const SQUARE: f64 = 24.0;
 
 /// The boundary as segments on the page.
-pub fn boundary(pieces: &[Piece], layout: &Layout) -> Vec<[Point; 2]> {
+pub fn boundary(cells: &[CellShape], layout: &Layout) -> Vec<[Point; 2]> {
     let mut edges = Vec::new();
-    for piece in pieces {
-        let outline: Vec<Point> = piece.outline.iter().map(|point| layout.place(*point)).collect();
+    for cell in cells {
+        let outline: Vec<Point> = cell.outline.iter().map(|point| layout.place(*point)).collect();
         let next = |k: usize| outline[(k + 1) % outline.len()];
         let area: f64 = (0..outline.len()).map(|k| outline[k][0] * next(k)[1] - outline[k][1] * next(k)[0]).sum();
         // All the same way round, so that a shared edge is run through in both directions.

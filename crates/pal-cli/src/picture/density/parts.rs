@@ -35,7 +35,7 @@ enum Entry<'a> {
     Forbidden,
     Samples(usize),
     Mode,
-    Query(&'a str),
+    Event(&'a str),
 }
 
 impl Entry<'_> {
@@ -44,7 +44,7 @@ impl Entry<'_> {
             Entry::Forbidden => "forbidden".to_string(),
             Entry::Samples(count) => counted(count, "sample"),
             Entry::Mode => "mode".to_string(),
-            Entry::Query(text) => text.to_string(),
+            Entry::Event(text) => text.to_string(),
         }
     }
 }
@@ -93,7 +93,7 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
         (Entry::Forbidden, true),
         (Entry::Samples(samples), samples > 0),
         (Entry::Mode, scene.mode.is_some()),
-        (Entry::Query(scene.query_text.as_deref().unwrap_or("query")), !scene.query.is_empty()),
+        (Entry::Event(scene.event_text.as_deref().unwrap_or("event")), !scene.event.is_empty()),
     ];
     let entries: Vec<Entry> = shown.into_iter().filter(|(_, shown)| *shown).map(|(entry, _)| entry).collect();
     let icons = entries.len() as f64 * (ICON + 7.0 + GAP) - GAP;
@@ -126,7 +126,7 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
                 page.dot(icon, SAMPLE, 2.0 * Dots::new(count).radius.max(1.6))?;
             }
             Entry::Mode => star(page, icon, 7.0)?,
-            Entry::Query(_) => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
+            Entry::Event(_) => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
         }
         page.text(&entry.text(), size, [x + ICON + 7.0, y], (HPos::Left, VPos::Center), false)?;
         x += ICON + 7.0 + page.text_width(&entry.text(), size) + GAP;

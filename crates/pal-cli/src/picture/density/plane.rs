@@ -6,7 +6,7 @@ use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::super::axis::Direction;
-use super::super::file::{Canvas, Drawing, Image, Kind, factor};
+use super::super::file::{Canvas, Drawing, Image, PictureFormat, factor};
 use super::super::layout::{Layout, Margins, SMALL, Vertical, WIDTH};
 use super::super::page::Page;
 use super::super::{Point, colours};
@@ -52,7 +52,7 @@ pub struct Plane<'a> {
 }
 
 impl<'a> Plane<'a> {
-    pub fn new(scene: &'a DensityScene, kind: Kind, width: u32) -> Result<Plane<'a>> {
+    pub fn new(scene: &'a DensityScene, kind: PictureFormat, width: u32) -> Result<Plane<'a>> {
         let plan = |bar_below: bool, labels: f64| {
             let panel = if scene.marginals.is_some() { PANEL + PANEL_GAP } else { 0.0 };
             let margins = Margins {
@@ -60,24 +60,24 @@ impl<'a> Plane<'a> {
                 right: panel + if bar_below { 24.0 } else { BAR_GAP + BAR + BAR_LABEL + labels + BAR_NAME },
                 bottom: 58.0 + LEGEND + if bar_below { BAR_ROW } else { 0.0 },
             };
-            Layout::with(&scene.pieces, &Vertical::Equal { down: scene.y_down }, margins)
+            Layout::with(&scene.cells, &Vertical::Equal { down: scene.y_down }, margins)
         };
         // A coarse look tells how wide the labels of the colour bar will be.
         let beside = plan(false, 0.0)?;
-        let coarse = Scale::new(Field::new(&beside, &scene.pieces, scene.density, COARSE, 1).covered());
+        let coarse = Scale::new(Field::new(&beside, &scene.cells, scene.density, COARSE, 1).covered());
         let length = (beside.frame[3] - beside.frame[1]).min(LONGEST_BAR);
         let beside = plan(false, coarse.ticks(length, Direction::Up).width())?;
         let bar_below = beside.frame[3] - beside.frame[1] < LOW;
         let layout = if bar_below { plan(true, 0.0)? } else { beside };
         let (zoom, fine) = match kind {
-            Kind::Png => (f64::from(width) / WIDTH, factor(width) as usize),
-            Kind::Svg => (SVG_ZOOM, 3),
+            PictureFormat::Png => (f64::from(width) / WIDTH, factor(width) as usize),
+            PictureFormat::Svg => (SVG_ZOOM, 3),
         };
-        let field = Field::new(&layout, &scene.pieces, scene.density, zoom, fine);
+        let field = Field::new(&layout, &scene.cells, scene.density, zoom, fine);
         let scale = Scale::new(field.covered());
         let samples = dots::visible(&scene.samples, &layout);
-        let boundary = outline::boundary(&scene.pieces, &layout);
-        let places = scene.pieces.iter().flat_map(|piece| &piece.outline).map(|point| layout.place(*point));
+        let boundary = outline::boundary(&scene.cells, &layout);
+        let places = scene.cells.iter().flat_map(|cell| &cell.outline).map(|point| layout.place(*point));
         let around = places.fold([f64::INFINITY, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY], |b, p| {
             [b[0].min(p[0]), b[1].min(p[1]), b[2].max(p[0]), b[3].max(p[1])]
         });
@@ -172,7 +172,7 @@ impl<'a> Plane<'a> {
         for k in 0..steps {
             let from = length * k as f64 / steps as f64;
             let colour = colour::map((k as f64 + 0.5) / steps as f64);
-            // All the way to the dark end: pieces side by side would show their seams in an SVG.
+            // Each rectangle reaches all the way to the dark end: side by side they would show their seams in an SVG.
             page.fill(&[point(from, 0.0), point(length, 0.0), point(length, BAR), point(from, BAR)], colour)?;
         }
         let corners = [point(0.0, 0.0), point(length, 0.0), point(length, BAR), point(0.0, BAR)];
@@ -244,7 +244,7 @@ impl Drawing for Plane<'_> {
             }
         }
         if scene.show_cells {
-            for edge in scene.pieces.iter().flat_map(|piece| piece.edges()) {
+            for edge in scene.cells.iter().flat_map(|cell| cell.edges()) {
                 page.line(edge.map(|p| layout.place(p)), colours::CELL_EDGE.mix(0.7), 0.6)?;
             }
         }
@@ -254,10 +254,10 @@ impl Drawing for Plane<'_> {
             page.line(*edge, colours::BOUNDARY, width)?;
             page.dot(edge[0], colours::BOUNDARY, width)?;
         }
-        let query = outline::boundary(&scene.query, layout);
-        let inner = outline::apart(&query, &self.boundary);
+        let event = outline::boundary(&scene.event, layout);
+        let inner = outline::apart(&event, &self.boundary);
         // The edge of the region is there already, unless there is nothing else to show.
-        for chain in outline::chained(if inner.is_empty() { query } else { inner }) {
+        for chain in outline::chained(if inner.is_empty() { event } else { inner }) {
             let lines: Vec<_> = chain.into_iter().filter_map(|edge| outline::clip(edge, layout.frame)).collect();
             parts::dashed(page, &lines, 1.8)?;
         }

@@ -66,20 +66,20 @@ fn scene<'a>(region: &Region, density: &'a Density<'a>) -> DensityScene<'a> {
         title: None,
         subtitle: None,
         axes: region.constraint().reals.iter().map(Var::to_string).collect(),
-        pieces: region.map_cells(|cell| Piece::new(&cell, false)).unwrap(),
+        cells: region.map_cells(|cell| CellShape::new(&cell, false)).unwrap(),
         show_cells: false,
         y_down: false,
         density,
         samples: Vec::new(),
         mode: None,
         marginals: None,
-        query: Vec::new(),
-        query_text: None,
+        event: Vec::new(),
+        event_text: None,
     }
 }
 
-fn ring(outline: &[Point]) -> Piece {
-    Piece { outline: outline.to_vec(), inner: Vec::new() }
+fn ring(outline: &[Point]) -> CellShape {
+    CellShape { outline: outline.to_vec(), inner: Vec::new() }
 }
 
 /// Points by rejection from a density that is at most 1.
@@ -110,11 +110,11 @@ fn decode(bytes: &[u8]) -> (u32, u32, Vec<[u8; 3]>) {
 
 /// Draws both kinds; checks the PNG's size and that the SVG is well formed.
 fn both(name: &str, scene: &DensityScene) -> (Vec<[u8; 3]>, String) {
-    let png = render(scene, Kind::Png, 1080).unwrap();
+    let png = render(scene, PictureFormat::Png, 1080).unwrap();
     show(&format!("{name}.png"), &png);
     let (width, height, pixels) = decode(&png);
     assert!(width == 1080 && (250..2000).contains(&height), "{name}: {height}");
-    let svg = String::from_utf8(render(scene, Kind::Svg, 1080).unwrap()).unwrap();
+    let svg = String::from_utf8(render(scene, PictureFormat::Svg, 1080).unwrap()).unwrap();
     show(&format!("{name}.svg"), svg.as_bytes());
     well_formed(&svg);
     (pixels, svg)
@@ -151,14 +151,14 @@ fn a_star_with_everything() {
     scene.title = Some("A mixture on a star".into());
     scene.subtitle = Some("spline, 14 knots, 8 components".into());
     scene.mode = Some(vec![2.0, 1.0]);
-    scene.query = vec![ring(&[[-6.0, 0.0], [0.0, 0.0], [0.0, 20.0], [-6.0, 6.0]])];
+    scene.event = vec![ring(&[[-6.0, 0.0], [0.0, 0.0], [0.0, 20.0], [-6.0, 6.0]])];
     let curve = |m: f64| move |x: f64| (-(x - m).powi(2) / 8.0).exp() + 0.4 * (-(x + 4.0).powi(2) / 4.0).exp();
     scene.marginals = Some(vec![marginal(-10.0, 10.0, curve(2.0)), marginal(-9.0, 10.0, curve(1.0))]);
     scene.samples = samples(&region, &density, [-10.0, -10.0], [10.0, 10.0], 100);
     let (_, few) = both("star-100", &scene);
     assert_eq!(few.matches("<image ").count(), 1);
     assert!(
-        few.contains("100 samples") && few.contains("mode") && few.contains("query") && few.contains("8 components")
+        few.contains("100 samples") && few.contains("mode") && few.contains("event") && few.contains("8 components")
     );
     scene.samples = samples(&region, &density, [-10.0, -10.0], [10.0, 10.0], 100_000);
     scene.show_cells = true;
@@ -185,8 +185,8 @@ fn no_pixel_outside_the_region_has_a_colour() {
     for region in [star(), campus()] {
         let density = |points: &[f64]| points.chunks_exact(2).map(|p| 1.5 + (p[0] / 9.0).sin()).collect();
         let scene = scene(&region, &density);
-        let plane = plane::Plane::new(&scene, Kind::Png, 720).unwrap();
-        let (width, _, pixels) = decode(&render(&scene, Kind::Png, 720).unwrap());
+        let plane = plane::Plane::new(&scene, PictureFormat::Png, 720).unwrap();
+        let (width, _, pixels) = decode(&render(&scene, PictureFormat::Png, 720).unwrap());
         let inside = membership(&region);
         let [left, top, right, bottom] = plane.frame();
         let (mut colourful, mut grey) = (0, 0);
@@ -273,7 +273,7 @@ fn a_line_is_a_curve() {
     scene.title = Some("A density on two intervals".into());
     scene.subtitle = Some("spline, 14 knots".into());
     scene.mode = Some(vec![3.0]);
-    scene.query = vec![ring(&[[2.2, 0.0], [2.8, 0.0], [2.8, 1.0], [2.2, 1.0]])];
+    scene.event = vec![ring(&[[2.2, 0.0], [2.8, 0.0], [2.8, 1.0], [2.2, 1.0]])];
     let bump = |points: &[f64]| vec![density(&points[..1])[0] / 1.2];
     scene.samples = samples(
         &smt("(declare-const t Real)(declare-const y Real)(assert (or (<= 0 t 1) (<= 2 t 4)))"),
@@ -299,10 +299,10 @@ fn what_cannot_be_drawn() {
     let flat = star();
     let mut scene = scene(&flat, &density);
     scene.mode = Some(vec![1.0]);
-    assert!(render(&scene, Kind::Png, 300).is_err());
+    assert!(render(&scene, PictureFormat::Png, 300).is_err());
     scene.mode = None;
     scene.axes = region.constraint().reals.iter().map(Var::to_string).collect();
-    assert!(render(&scene, Kind::Png, 300).unwrap_err().to_string().contains("this one has 3"));
-    scene.pieces.clear();
-    assert!(render(&scene, Kind::Svg, 300).unwrap_err().to_string().contains("nothing to draw"));
+    assert!(render(&scene, PictureFormat::Png, 300).unwrap_err().to_string().contains("this one has 3"));
+    scene.cells.clear();
+    assert!(render(&scene, PictureFormat::Svg, 300).unwrap_err().to_string().contains("nothing to draw"));
 }

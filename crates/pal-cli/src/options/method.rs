@@ -8,7 +8,7 @@ use pal::moments::Method;
 
 /// How to integrate.
 #[derive(clap::Args)]
-pub struct Choice {
+pub struct MethodOptions {
     /// Fractions instead of doubles with an error bound
     #[arg(long)]
     pub exact: bool,
@@ -35,7 +35,7 @@ enum Integrator {
 
 const SAMPLES: u64 = 1_000_000;
 
-impl Choice {
+impl MethodOptions {
     /// What was chosen, if it fits together.
     pub fn method(&self) -> Result<Method> {
         let integrator = self.method.unwrap_or(Integrator::Recurrence);

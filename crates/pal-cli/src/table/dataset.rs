@@ -1,6 +1,6 @@
 //! Columns by name, numbers and text: the data that models are trained on, from CSV and Parquet files.
 //!
-//! Numbers that are missing are NaN here; whoever uses a frame says which rows those are.
+//! Numbers that are missing are NaN here; the caller decides what to do with such rows.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use crate::output;
 
 /// Some columns of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Frame {
+pub struct Dataset {
     /// Row by row, in the order in which the columns were asked for; NaN where a number is missing.
     pub numbers: Vec<f64>,
     /// How many of them in each row.
@@ -28,12 +28,12 @@ pub struct Frame {
 
 /// Which columns of a file are wanted.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct ColumnNames<'a> {
     pub numbers: &'a [String],
     pub text: Option<&'a str>,
 }
 
-impl Wanted<'_> {
+impl ColumnNames<'_> {
     /// Where they are among the columns of a file: those with numbers, and the one with text.
     pub(super) fn find(&self, present: &[String]) -> Result<(Vec<usize>, Option<usize>)> {
         let position = |name: &str| {
@@ -45,25 +45,26 @@ impl Wanted<'_> {
     }
 }
 
-impl Frame {
-    pub(super) fn new(width: usize) -> Frame {
-        Frame { numbers: Vec::new(), width, text: Vec::new(), lines: None }
+impl Dataset {
+    pub(super) fn new(width: usize) -> Dataset {
+        Dataset { numbers: Vec::new(), width, text: Vec::new(), lines: None }
     }
 
     /// Reads columns of a file by its extension; `-` is CSV on standard input.
-    pub fn read(path: &Path, wanted: Wanted) -> Result<Frame> {
+    pub fn read(path: &Path, wanted: ColumnNames) -> Result<Dataset> {
         if is_standard(path) {
             return read_csv(io::stdin().lock(), wanted).context("standard input");
         }
-        let attempt = || -> Result<Frame> {
-            let kind = Kind::of(path).context("data are read from .csv or .parquet files, or as CSV from `-`")?;
+        let attempt = || -> Result<Dataset> {
+            let kind =
+                DatasetFormat::of(path).context("data are read from .csv or .parquet files, or as CSV from `-`")?;
             let file = match File::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("no such file"),
                 opened => opened.context("cannot read")?,
             };
             match kind {
-                Kind::Csv => read_csv(file, wanted),
-                Kind::Parquet => parquet::read(file, wanted),
+                DatasetFormat::Csv => read_csv(file, wanted),
+                DatasetFormat::Parquet => parquet::read(file, wanted),
             }
         };
         attempt().with_context(|| path.display().to_string())
@@ -83,26 +84,26 @@ impl Frame {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DatasetFormat {
     Csv,
     Parquet,
 }
 
-impl Kind {
-    fn of(path: &Path) -> Option<Kind> {
+impl DatasetFormat {
+    fn of(path: &Path) -> Option<DatasetFormat> {
         match path.extension()?.to_string_lossy().to_lowercase().as_str() {
-            "csv" => Some(Kind::Csv),
-            "parquet" | "pq" => Some(Kind::Parquet),
+            "csv" => Some(DatasetFormat::Csv),
+            "parquet" | "pq" => Some(DatasetFormat::Parquet),
             _ => None,
         }
     }
 }
 
 /// Reads columns of a table with a header line.
-fn read_csv(input: impl Read, wanted: Wanted) -> Result<Frame> {
+fn read_csv(input: impl Read, wanted: ColumnNames) -> Result<Dataset> {
     let mut reader = records(input);
     let mut record = ByteRecord::new();
-    let mut frame = Frame::new(wanted.numbers.len());
+    let mut dataset = Dataset::new(wanted.numbers.len());
     let mut lines = Vec::new();
     let mut head: Option<(Vec<String>, Vec<usize>, Option<usize>)> = None;
     while reader.read_byte_record(&mut record).map_err(plainly)? {
@@ -128,20 +129,20 @@ fn read_csv(input: impl Read, wanted: Wanted) -> Result<Frame> {
             let Some(value) = value else {
                 bail!("line {line}, column `{}`: {}", names[*column], not_a_number(field));
             };
-            frame.numbers.push(value);
+            dataset.numbers.push(value);
         }
         if let Some(column) = text {
             let field = std::str::from_utf8(record[*column].trim_ascii()).ok().filter(|field| !field.is_empty());
             let name = &names[*column];
-            frame
+            dataset
                 .text
                 .push(field.with_context(|| format!("line {line}, column `{name}`: text is missing"))?.to_string());
         }
         lines.push(line);
     }
     ensure!(head.is_some(), "the file is empty; it should have a line of names and rows of data");
-    frame.lines = Some(lines);
-    Ok(frame)
+    dataset.lines = Some(lines);
+    Ok(dataset)
 }
 
 /// A column on its way out.
@@ -161,7 +162,7 @@ impl Column<'_> {
 /// Complains about a name under which data cannot be written, before the work for it is done.
 pub fn check_output(path: &Path) -> Result<()> {
     ensure!(
-        is_standard(path) || Kind::of(path).is_some(),
+        is_standard(path) || DatasetFormat::of(path).is_some(),
         "{}: data are written as .csv or .parquet; choose one of these names",
         path.display()
     );
@@ -175,8 +176,8 @@ pub fn write(path: &Path, columns: &[Column]) -> Result<()> {
         write_csv(&mut out, columns)?;
         return Ok(out.flush()?);
     }
-    output::replace_with(path, |file| match Kind::of(path) {
-        Some(Kind::Parquet) => parquet::write(file, columns),
+    output::replace_with(path, |file| match DatasetFormat::of(path) {
+        Some(DatasetFormat::Parquet) => parquet::write(file, columns),
         _ => write_csv(file, columns),
     })
 }
@@ -209,21 +210,21 @@ fn write_csv(out: &mut impl Write, columns: &[Column]) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn wanted<'a>(numbers: &'a [String], text: Option<&'a str>) -> Wanted<'a> {
-        Wanted { numbers, text }
+    fn wanted<'a>(numbers: &'a [String], text: Option<&'a str>) -> ColumnNames<'a> {
+        ColumnNames { numbers, text }
     }
 
     #[test]
     fn columns_lines_and_gaps() {
         let text = "id,x,note,y\na,1,first,2\n\n\"b\nc\",nan,\"a, b\",-inf\nd,,,0.5\n";
         let names = ["y".to_string(), "x".to_string()];
-        let frame = read_csv(text.as_bytes(), wanted(&names, Some("id"))).unwrap();
-        assert_eq!((frame.rows(), frame.width), (3, 2));
-        assert_eq!(frame.numbers[..2], [2.0, 1.0]);
-        assert!(frame.numbers[2] == f64::NEG_INFINITY && frame.numbers[3].is_nan());
-        assert!(frame.numbers[4] == 0.5 && frame.numbers[5].is_nan());
-        assert_eq!(frame.text, ["a", "b\nc", "d"]);
-        assert_eq!([frame.place(0), frame.place(2)], ["line 2", "line 6"]);
+        let dataset = read_csv(text.as_bytes(), wanted(&names, Some("id"))).unwrap();
+        assert_eq!((dataset.rows(), dataset.width), (3, 2));
+        assert_eq!(dataset.numbers[..2], [2.0, 1.0]);
+        assert!(dataset.numbers[2] == f64::NEG_INFINITY && dataset.numbers[3].is_nan());
+        assert!(dataset.numbers[4] == 0.5 && dataset.numbers[5].is_nan());
+        assert_eq!(dataset.text, ["a", "b\nc", "d"]);
+        assert_eq!([dataset.place(0), dataset.place(2)], ["line 2", "line 6"]);
     }
 
     #[test]
@@ -242,7 +243,7 @@ mod tests {
 
     #[test]
     fn both_formats_keep_every_bit() {
-        let folder = std::env::temp_dir().join(format!("pal-frame-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("pal-dataset-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let values: Vec<f64> = (0..5000).map(|k| f64::from(k) / 7.0 - 1e-300 * f64::from(k)).collect();
         let labels: Vec<String> = (0..5000).map(|k| format!("track \"{}\", é", k / 10)).collect();
@@ -250,8 +251,8 @@ mod tests {
         for name in ["f.csv", "f.parquet"] {
             let path = folder.join(name);
             write(&path, &[Column::Text("id", labels.clone()), Column::Numbers("x", values.clone())]).unwrap();
-            let frame = Frame::read(&path, wanted(&names, Some("id"))).unwrap();
-            assert_eq!((&frame.numbers, &frame.text), (&values, &labels), "{name}");
+            let dataset = Dataset::read(&path, wanted(&names, Some("id"))).unwrap();
+            assert_eq!((&dataset.numbers, &dataset.text), (&values, &labels), "{name}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
     }
