@@ -110,6 +110,7 @@ pub mod checksum;
 pub mod density;
 pub mod formula;
 pub mod interrupt;
+mod linear_algebra;
 pub mod moments;
 pub mod number;
 pub mod polynomial;

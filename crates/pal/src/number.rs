@@ -113,6 +113,23 @@ pub(crate) fn scaled_coefficient(p: &Integer, shift: usize) -> f64 {
     if a.abs() < f64::MIN_POSITIVE && !p.is_zero() { f64::NAN } else { a }
 }
 
+/// The sum of many fractions, by halves: sums of neighbours keep small denominators for long.
+pub(crate) fn pairwise_sum(mut terms: Vec<Rational>) -> Rational {
+    while terms.len() > 1 {
+        let pairs = terms.chunks(2).map(|pair| match pair {
+            [a, b] => a + b,
+            rest => rest.iter().fold(Rational::ZERO, |sum, a| sum + a),
+        });
+        terms = pairs.collect();
+    }
+    terms.pop().unwrap_or(Rational::ZERO)
+}
+
+/// `n!` as an integer.
+pub(crate) fn factorial(n: usize) -> Integer {
+    (1..=n).fold(Integer::ONE, |product, k| product * Integer::from(k))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

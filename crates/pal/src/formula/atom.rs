@@ -8,10 +8,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
-use dashu_int::UBig;
-use dashu_int::ops::{Abs, Gcd};
-
 use super::{Linear, Var};
+use crate::linear_algebra::{common_denominator, common_divisor, numerator_over};
 use crate::number::{Integer, Rational};
 
 /// How the value of a plane compares with zero.
@@ -119,38 +117,19 @@ impl Relation {
 
 impl Plane {
     fn from_linear(term: &Linear, flip: bool) -> Plane {
-        let mut denominator = UBig::ONE;
-        for a in term.terms().map(|(_, a)| a).chain([term.constant()]) {
-            let q = a.denominator();
-            denominator = &denominator / (&denominator).gcd(q) * q;
-        }
-        let denominator = Integer::from(denominator);
+        let denominator = common_denominator(term.terms().map(|(_, a)| a).chain([term.constant()]));
         let integral = |a: &Rational| {
-            let p = a.numerator() * (&denominator / Integer::from(a.denominator().clone()));
+            let p = numerator_over(a, &denominator);
             if flip { -p } else { p }
         };
         let mut normal: Vec<_> = term.terms().map(|(v, a)| (v.clone(), integral(a))).collect();
         let mut offset = -integral(term.constant());
-        let divisor = normal.iter().fold(unsigned(&offset), |g, (_, a)| gcd(g, a));
-        if divisor != UBig::ONE {
-            let divisor = Integer::from(divisor);
+        let divisor = Integer::from(common_divisor(normal.iter().map(|(_, a)| a).chain([&offset])));
+        if !divisor.is_one() {
             normal.iter_mut().for_each(|(_, a)| *a = &*a / &divisor);
             offset /= divisor;
         }
         Plane { normal, offset }
-    }
-}
-
-fn unsigned(a: &Integer) -> UBig {
-    UBig::try_from(a.abs()).unwrap_or(UBig::ZERO)
-}
-
-/// `gcd` that treats 0 as divisible by everything (the crate's own panics on two zeros).
-fn gcd(g: UBig, a: &Integer) -> UBig {
-    match (g.is_zero(), a.is_zero()) {
-        (_, true) => g,
-        (true, false) => unsigned(a),
-        (false, false) => g.gcd(unsigned(a)),
     }
 }
 

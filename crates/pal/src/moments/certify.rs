@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::integrand::{Estimate, Integrand, IntegrandError};
-use crate::number::{self, Rational};
-use crate::region::{Cell, pairwise_sum};
+use crate::number::{self, Rational, pairwise_sum};
+use crate::region::Cell;
 
 /// An integral over a region.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -16,9 +16,9 @@ use super::integrate::{IntegrateError, Method, around, integrate};
 use super::simplex::{self, Simplices};
 use crate::checksum::checksum;
 use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
-use crate::number::{self, Rational};
+use crate::number::{self, Rational, factorial};
 use crate::polynomial::Polynomial;
-use crate::region::{Cell, Lattice, Region, factorial};
+use crate::region::{Cell, Lattice, Region};
 
 /// The version of the file format.
 const VERSION: &str = "pal-moments-1";

@@ -4,13 +4,13 @@
 //! recurrence in integers: no fraction is reduced anywhere on the way. One division per simplex gives the integral.
 
 use dashu_int::UBig;
-use dashu_int::ops::Gcd;
 
 use super::exponents::{Exponents, NONE};
 use super::integrand::lattice_is_cheaper;
 use crate::interrupt::checkpoint;
-use crate::number::{Integer, Rational};
-use crate::region::{Lattice, Polytope, pairwise_sum};
+use crate::linear_algebra::{common_denominator, lcm, numerator_over, numerators_over};
+use crate::number::{Integer, Rational, factorial, pairwise_sum};
+use crate::region::{Lattice, Polytope};
 
 /// Entries of a table, of which each can have thousands of digits, between two checkpoints.
 const BETWEEN_CHECKPOINTS: usize = 256;
@@ -27,20 +27,19 @@ pub(crate) struct ExactIntegrand {
 impl ExactIntegrand {
     /// `exponents` must contain all exponents of the terms.
     pub fn new(exponents: Exponents, terms: &[(Vec<u16>, Rational)]) -> Self {
-        let denominator = Integer::from(terms.iter().fold(UBig::ONE, |d, (_, c)| lcm(&d, c.denominator())));
+        let denominator = common_denominator(terms.iter().map(|(_, c)| c));
         let positions = exponents.positions();
         let mut by_degree = vec![Vec::new(); exponents.degree() + 1];
         for (number, (alpha, c)) in terms.iter().enumerate() {
             if number % BETWEEN_CHECKPOINTS == 0 {
                 checkpoint();
             }
-            let Some(position) = positions.get(&alpha[..]) else { continue };
+            let position = positions.get(&alpha[..]).expect("the exponents contain those of all terms");
             let degree: usize = alpha.iter().map(|a| usize::from(*a)).sum();
-            let whole = c.numerator() * (&denominator / Integer::from(c.denominator().clone()));
-            by_degree[degree].push((*position, whole * factorials(alpha)));
+            by_degree[degree].push((*position, numerator_over(c, &denominator) * factorials(alpha)));
         }
         drop(positions);
-        ExactIntegrand { exponents, terms: by_degree, denominator }
+        ExactIntegrand { exponents, terms: by_degree, denominator: denominator.into() }
     }
 
     /// The exact integral over a polytope, and the number of simplices or faces it took.
@@ -58,7 +57,7 @@ impl ExactIntegrand {
     /// denominator of the vertices below the face only: small faces have short numbers.
     fn integrate_faces(&self, polytope: &Polytope, lattice: &Lattice) -> Rational {
         let exact = lattice.exact_heights(polytope);
-        let own_denominators: Vec<UBig> = exact.points.iter().map(|point| denominator_of(point)).collect();
+        let own_denominators: Vec<UBig> = exact.points.iter().map(common_denominator).collect();
         let mut uses = vec![0usize; lattice.faces.len()];
         lattice.faces.iter().flat_map(|face| &face.opposite).for_each(|facet| uses[*facet] += 1);
         let mut tables: Vec<Table> = Vec::with_capacity(lattice.faces.len());
@@ -90,7 +89,7 @@ impl ExactIntegrand {
                     tables[*facet].entries = Vec::new();
                 }
             }
-            self.sweep(&mut entries, &over(&exact.points[face.apex], &common));
+            self.sweep(&mut entries, &numerators_over(&exact.points[face.apex], &common));
             tables.push(Table { entries, common, scale });
         }
         match tables.pop() {
@@ -120,7 +119,7 @@ impl ExactIntegrand {
 
     fn integrate_simplex(&self, polytope: &Polytope, simplex: &[usize]) -> Rational {
         let n = polytope.dimension();
-        let (rows, denominator) = common_denominator(polytope, simplex);
+        let (rows, denominator) = over_one_denominator(polytope, simplex);
         let mut h = vec![Integer::ZERO; self.exponents.len()];
         h[0] = Integer::ONE;
         rows.iter().for_each(|row| self.sweep(&mut h, row));
@@ -141,7 +140,7 @@ impl ExactIntegrand {
                 numerator += c * &h[*position];
             }
         }
-        let scale = denominator.pow(degree) * crate::region::factorial(degree + n) * &self.denominator;
+        let scale = denominator.pow(degree) * factorial(degree + n) * &self.denominator;
         Rational::from_parts_signed(numerator, scale)
     }
 }
@@ -153,28 +152,14 @@ struct Table {
     scale: UBig,
 }
 
-fn lcm(a: &UBig, b: &UBig) -> UBig {
-    a / a.gcd(b) * b
-}
-
-/// A common denominator of the coordinates.
-fn denominator_of(point: &[Rational]) -> UBig {
-    point.iter().fold(UBig::ONE, |d, x| lcm(&d, x.denominator()))
-}
-
-/// The coordinates times a common multiple of their denominators.
-fn over(point: &[Rational], denominator: &UBig) -> Vec<Integer> {
-    point.iter().map(|x| x.numerator() * Integer::from(denominator / x.denominator())).collect()
-}
-
 fn factorials(alpha: &[u16]) -> Integer {
-    alpha.iter().fold(Integer::ONE, |product, a| product * crate::region::factorial(usize::from(*a)))
+    alpha.iter().fold(Integer::ONE, |product, a| product * factorial(usize::from(*a)))
 }
 
 /// The vertices of a simplex over one denominator.
-fn common_denominator(polytope: &Polytope, simplex: &[usize]) -> (Vec<Vec<Integer>>, Integer) {
+fn over_one_denominator(polytope: &Polytope, simplex: &[usize]) -> (Vec<Vec<Integer>>, Integer) {
     let points: Vec<Vec<Rational>> =
         simplex.iter().map(|v| polytope.exact_coordinates(&polytope.vertices()[*v])).collect();
-    let denominator = points.iter().fold(UBig::ONE, |d, point| lcm(&d, &denominator_of(point)));
-    (points.iter().map(|point| over(point, &denominator)).collect(), denominator.into())
+    let denominator = common_denominator(points.iter().flatten());
+    (points.iter().map(|point| numerators_over(point, &denominator)).collect(), denominator.into())
 }

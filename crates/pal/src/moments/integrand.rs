@@ -9,9 +9,9 @@ use super::faces::{self, LocalPolytope};
 use super::frame::{Converter, Frame};
 use super::simplex;
 use crate::formula::Var;
-use crate::number::{self, Rational};
+use crate::number::{self, Rational, factorial};
 use crate::polynomial::{Polynomial, PolynomialError};
-use crate::region::{Lattice, Polytope, factorial};
+use crate::region::{Lattice, Polytope};
 
 /// Why an integral cannot be computed.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use dashu_int::UBig;
-use dashu_int::ops::{BitTest, Gcd};
+use dashu_int::ops::BitTest;
 
 use super::error::{PolynomialError, check_bits};
 use super::monomial::Monomial;
+use crate::linear_algebra::{lcm, numerator_over};
 use crate::number::{Integer, Rational, bit_length};
 
 /// Monomials with their non-zero coefficients, in graded order.
@@ -168,14 +169,11 @@ where
     for (_, coefficient) in terms.clone() {
         let q = coefficient.borrow().denominator();
         if !q.is_one() && &denominator != q {
-            denominator = &denominator / (&denominator).gcd(q) * q;
+            denominator = lcm(&denominator, q);
             check_bits(denominator.bit_len())?;
         }
     }
-    let over = |c: &Rational| match c.denominator() == &denominator {
-        true => c.numerator().clone(),
-        false => c.numerator() * Integer::from(&denominator / c.denominator()),
-    };
-    let numerators = terms.map(|(key, coefficient)| (key, over(coefficient.borrow()))).collect();
+    let numerators =
+        terms.map(|(key, coefficient)| (key, numerator_over(coefficient.borrow(), &denominator))).collect();
     Ok(Cleared { numerators, denominator })
 }

@@ -6,13 +6,10 @@
 
 use std::collections::HashMap;
 
-use dashu_int::UBig;
-use dashu_int::ops::{Gcd, UnsignedAbs};
-
 use super::bits::Bits;
 use super::polytope::Polytope;
-use super::triangulate::determinant;
 use crate::interrupt::checkpoint;
+use crate::linear_algebra::{determinant, primitive, regular_columns};
 use crate::number::{Integer, Rational};
 
 /// One face.
@@ -131,17 +128,18 @@ impl Lattice {
     /// determinants short.
     pub fn exact_heights(&self, polytope: &Polytope) -> ExactHeights {
         let points: Vec<Vec<Rational>> = polytope.exact_vertices();
-        let mut bases: Vec<Basis> = Vec::with_capacity(self.faces.len());
+        let mut bases: Vec<FaceBasis> = Vec::with_capacity(self.faces.len());
         let mut heights = Vec::new();
         for face in &self.faces {
             checkpoint();
-            let mut basis = Basis::default();
+            let mut basis = FaceBasis::default();
             for (k, facet) in face.opposite.iter().enumerate() {
                 let foot = &points[self.faces[*facet].apex];
-                let (up, length) = primitive(points[face.apex].iter().zip(foot).map(|(a, b)| a - b).collect());
+                let (up, length) =
+                    primitive(&points[face.apex].iter().zip(foot).map(|(a, b)| a - b).collect::<Vec<_>>());
                 let rows: Vec<Vec<Integer>> = [up].into_iter().chain(bases[*facet].rows.iter().cloned()).collect();
                 if k == 0 {
-                    basis = Basis::new(rows);
+                    basis = FaceBasis::new(rows);
                     heights.push(length);
                 } else {
                     let minor = rows.iter().map(|row| basis.columns.iter().map(|c| row[*c].clone()).collect());
@@ -170,66 +168,25 @@ impl Lattice {
     }
 }
 
-/// A vector as a multiple of an integer vector without a common divisor; the factor is positive.
-fn primitive(vector: Vec<Rational>) -> (Vec<Integer>, Rational) {
-    let denominator = vector.iter().fold(UBig::ONE, |d, x| {
-        let q = x.denominator();
-        &d / (&d).gcd(q) * q
-    });
-    let whole = |x: &Rational| x.numerator() * Integer::from(&denominator / x.denominator());
-    let mut integers: Vec<Integer> = vector.iter().map(whole).collect();
-    let divisor = integers.iter().filter(|a| !a.is_zero()).fold(None, |g: Option<UBig>, a| {
-        Some(match g {
-            None => a.unsigned_abs(),
-            Some(g) => g.gcd(a.unsigned_abs()),
-        })
-    });
-    let divisor = divisor.unwrap_or(UBig::ONE);
-    let signed = Integer::from(divisor.clone());
-    integers.iter_mut().for_each(|a| *a = &*a / &signed);
-    (integers, Rational::from_parts(signed, denominator))
-}
-
 /// A basis of the directions of a face, with columns in which it is regular and its determinant there.
-struct Basis {
+struct FaceBasis {
     rows: Vec<Vec<Integer>>,
     columns: Vec<usize>,
     determinant: Integer,
 }
 
 /// The basis of a point: no vectors, and an empty product for a determinant.
-impl Default for Basis {
+impl Default for FaceBasis {
     fn default() -> Self {
-        Basis { rows: Vec::new(), columns: Vec::new(), determinant: Integer::ONE }
+        FaceBasis { rows: Vec::new(), columns: Vec::new(), determinant: Integer::ONE }
     }
 }
 
-impl Basis {
-    /// Finds the columns by fraction-free elimination.
-    fn new(rows: Vec<Vec<Integer>>) -> Basis {
-        let mut work = rows.clone();
-        let (mut columns, mut previous) = (Vec::new(), Integer::ONE);
-        for k in 0..work.len() {
-            let Some(column) = (0..work[k].len()).find(|c| !work[k][*c].is_zero()) else {
-                // Unreachable: an apex never lies in the span of its opposite facet.
-                debug_assert!(false, "a face has too few directions");
-                break;
-            };
-            let (done, rest) = work.split_at_mut(k + 1);
-            let pivot = &done[k];
-            for row in rest {
-                let factor = row[column].clone();
-                for (entry, p) in row.iter_mut().zip(pivot) {
-                    *entry = (&pivot[column] * &*entry - &factor * p) / &previous;
-                }
-            }
-            previous = pivot[column].clone();
-            columns.push(column);
-        }
-        // `columns` is in order of elimination; the determinant is taken in that order here and by callers.
-        let minor = rows.iter().map(|row| columns.iter().map(|c| row[*c].clone()).collect());
-        let determinant = determinant(minor.collect());
-        Basis { rows, columns, determinant }
+impl FaceBasis {
+    fn new(rows: Vec<Vec<Integer>>) -> FaceBasis {
+        let (columns, determinant) =
+            regular_columns(&rows).expect("an apex never lies in the span of its opposite facet");
+        FaceBasis { rows, columns, determinant }
     }
 }
 

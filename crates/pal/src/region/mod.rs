@@ -32,11 +32,10 @@ pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
 pub use space::Vertex;
 pub use status::Status;
-pub(crate) use triangulate::{factorial, pairwise_sum};
 pub use unbounded::Unbounded;
 
 use crate::formula::{Atom, Bounds, Constraint, Formula, Var};
-use crate::number::{self, Integer, Rational};
+use crate::number::{self, Integer, Rational, pairwise_sum};
 pub(crate) use search::Load;
 pub(crate) use skeleton::{Literal, Residue, Skeleton};
 use space::{Hyperplane, Space};

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
+use crate::linear_algebra::{common_denominator, first_dependency, numerators_over, with_positive_denominator};
 use crate::number::{self, Integer, Rational, bit_length, scaled_coefficient, scaled_to_f64};
 
 /// A hyperplane `a . x = b` with integer coefficients, and its image in doubles.
@@ -76,10 +77,9 @@ pub(crate) struct ExactPoint {
 
 impl ExactPoint {
     pub fn new(coordinates: &[Rational]) -> Self {
-        let denominator = coordinates.iter().fold(Integer::ONE, |d, c| d * Integer::from(c.denominator().clone()));
-        let numerators =
-            coordinates.iter().map(|c| c.numerator() * (&denominator / Integer::from(c.denominator().clone())));
-        ExactPoint { numerators: numerators.collect(), denominator }
+        let denominator = common_denominator(coordinates);
+        let numerators = numerators_over(coordinates, &denominator);
+        ExactPoint { numerators, denominator: denominator.into() }
     }
 
     pub fn coordinates(&self) -> Vec<Rational> {
@@ -221,53 +221,23 @@ impl Space {
 
     /// The one point on all of these hyperplanes, which have full rank together.
     fn intersect(&self, planes: &[u32]) -> ExactPoint {
-        let rows = planes.iter().map(|id| self.plane(*id));
         if let (2, [p, q]) = (self.dimension, planes) {
             let (p, q) = (self.plane(*p), self.plane(*q));
             let det = |a: &Integer, b: &Integer, c: &Integer, d: &Integer| a * d - b * c;
             let denominator = det(&p.normal[0], &p.normal[1], &q.normal[0], &q.normal[1]);
+            assert!(!denominator.is_zero(), "the lines through a vertex cross");
             let x = det(&p.offset, &p.normal[1], &q.offset, &q.normal[1]);
             let y = det(&p.normal[0], &p.offset, &q.normal[0], &q.offset);
-            return positive(vec![x, y], denominator);
+            let (numerators, denominator) = with_positive_denominator(vec![x, y], denominator);
+            return ExactPoint { numerators, denominator };
         }
+        let rows = planes.iter().map(|id| self.plane(*id));
         let rows = rows.map(|h| h.normal.iter().chain([&h.offset]).cloned().collect());
-        solve(rows.collect(), self.dimension)
+        let solution = first_dependency(rows.collect(), self.dimension + 1)
+            .expect("all hyperplanes through a vertex contain it, so the system has a solution");
+        assert_eq!(solution.numerators.len(), self.dimension, "the hyperplanes through a vertex have full rank");
+        ExactPoint { numerators: solution.numerators, denominator: solution.denominator }
     }
-}
-
-fn positive(mut numerators: Vec<Integer>, mut denominator: Integer) -> ExactPoint {
-    if denominator < Integer::ZERO {
-        numerators.iter_mut().for_each(|p| *p = -&*p);
-        denominator = -denominator;
-    }
-    ExactPoint { numerators, denominator }
-}
-
-/// Fraction-free Gauss-Jordan elimination (Bareiss): all divisions are exact, entries stay determinants of the input.
-fn solve(mut rows: Vec<Vec<Integer>>, dimension: usize) -> ExactPoint {
-    let mut previous = Integer::ONE;
-    for k in 0..dimension {
-        let Some(found) = (k..rows.len()).find(|&i| !rows[i][k].is_zero()) else {
-            // Unreachable for a vertex, whose hyperplanes have full rank.
-            debug_assert!(false, "a vertex lies on too few independent hyperplanes");
-            continue;
-        };
-        rows.swap(k, found);
-        let pivot_row = rows[k].clone();
-        let pivot = &pivot_row[k];
-        for (i, row) in rows.iter_mut().enumerate() {
-            if i == k {
-                continue;
-            }
-            let factor = row[k].clone();
-            for (entry, p) in row.iter_mut().zip(&pivot_row) {
-                *entry = (pivot * &*entry - &factor * p) / &previous;
-            }
-        }
-        previous = pivot.clone();
-    }
-    let numerators = rows.iter().take(dimension).map(|row| row[dimension].clone()).collect();
-    positive(numerators, previous)
 }
 
 #[cfg(test)]

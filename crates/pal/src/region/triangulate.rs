@@ -5,7 +5,8 @@
 
 use super::lattice::Lattice;
 use super::polytope::Polytope;
-use crate::number::{Integer, Rational};
+use crate::linear_algebra::determinant;
+use crate::number::{Integer, Rational, factorial, pairwise_sum};
 
 impl Polytope {
     /// Simplices with disjoint interiors whose union is the polytope, each as `n + 1` indices of vertices.
@@ -104,58 +105,5 @@ impl Lattice {
             stack.extend(face.opposite.iter().rev().map(|facet| (*facet, apexes.clone())));
         }
         simplices
-    }
-}
-
-/// The sum of many fractions, by halves: sums of neighbours keep small denominators for long.
-pub(crate) fn pairwise_sum(mut terms: Vec<Rational>) -> Rational {
-    while terms.len() > 1 {
-        let pairs = terms.chunks(2).map(|pair| match pair {
-            [a, b] => a + b,
-            rest => rest.iter().fold(Rational::ZERO, |sum, a| sum + a),
-        });
-        terms = pairs.collect();
-    }
-    terms.pop().unwrap_or(Rational::ZERO)
-}
-
-/// `n!` as an integer.
-pub(crate) fn factorial(n: usize) -> Integer {
-    (1..=n).fold(Integer::ONE, |product, k| product * Integer::from(k))
-}
-
-/// The determinant of an integer matrix by Bareiss' fraction-free elimination.
-pub(crate) fn determinant(mut rows: Vec<Vec<Integer>>) -> Integer {
-    let n = rows.len();
-    let (mut previous, mut negative) = (Integer::ONE, false);
-    for k in 0..n {
-        let Some(found) = (k..n).find(|i| !rows[*i][k].is_zero()) else { return Integer::ZERO };
-        if found != k {
-            rows.swap(k, found);
-            negative = !negative;
-        }
-        let (done, rest) = rows.split_at_mut(k + 1);
-        let pivot_row = &done[k];
-        for row in rest {
-            let factor = std::mem::take(&mut row[k]);
-            for j in k + 1..n {
-                row[j] = (&pivot_row[k] * &row[j] - &factor * &pivot_row[j]) / &previous;
-            }
-        }
-        previous = pivot_row[k].clone();
-    }
-    if negative { -previous } else { previous }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn determinants() {
-        let m = |rows: &[[i64; 3]]| rows.iter().map(|r| r.map(Integer::from).to_vec()).collect();
-        assert_eq!(determinant(m(&[[2, 0, 1], [1, 3, 2], [1, 1, 1]])), Integer::from(0));
-        assert_eq!(determinant(m(&[[0, 2, 1], [1, 0, 3], [4, 1, 0]])), Integer::from(25));
-        assert_eq!(determinant(Vec::new()), Integer::ONE);
     }
 }

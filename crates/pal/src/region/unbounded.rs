@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::polytope::Polytope;
 use crate::formula::{Linear, Var};
+use crate::linear_algebra::first_dependency;
 use crate::number::{Integer, Rational};
 
 /// A region that reaches to infinity, with a direction along which it does.
@@ -33,42 +34,19 @@ impl std::error::Error for Unbounded {}
 
 /// A recession direction of a cell that touches the hyperplanes standing for infinity.
 pub(crate) fn direction(polytope: &Polytope, variables: &[Var]) -> Unbounded {
-    let walls = real_walls(polytope);
-    let direction = null_vector(&walls, polytope.dimension())
+    let direction = line(polytope)
         .or_else(|| unbounded_edge(polytope))
-        .unwrap_or_else(|| vec![Rational::ZERO; polytope.dimension()]);
+        .expect("an unbounded cell that contains no line has a vertex and an edge that runs from one to infinity");
     Unbounded { variables: variables.to_vec(), direction: normalise(direction) }
 }
 
-/// Normals of the facets that are not at infinity.
-fn real_walls(polytope: &Polytope) -> Vec<Vec<Rational>> {
+/// A non-zero vector orthogonal to the normals of all facets that are not at infinity: the cell contains a whole line.
+fn line(polytope: &Polytope) -> Option<Vec<Rational>> {
     let real = polytope.facets.iter().filter(|facet| !polytope.space.far.contains(&facet.plane));
-    real.map(|facet| polytope.space.plane(facet.plane).normal.iter().cloned().map(Rational::from).collect()).collect()
-}
-
-/// A non-zero vector orthogonal to all rows: the cell contains a whole line.
-fn null_vector(rows: &[Vec<Rational>], dimension: usize) -> Option<Vec<Rational>> {
-    let mut rows = rows.to_vec();
-    let mut pivots: Vec<usize> = Vec::new();
-    for column in 0..dimension {
-        let rank = pivots.len();
-        let Some(found) = (rank..rows.len()).find(|i| !rows[*i][column].is_zero()) else { continue };
-        rows.swap(rank, found);
-        let scale = Rational::ONE / &rows[rank][column];
-        let pivot: Vec<Rational> = rows[rank].iter().map(|a| a * &scale).collect();
-        for row in rows.iter_mut() {
-            let factor = row[column].clone();
-            row.iter_mut().zip(&pivot).for_each(|(a, p)| *a -= &factor * p);
-        }
-        rows[rank] = pivot;
-        pivots.push(column);
-    }
-    let free = (0..dimension).find(|column| !pivots.contains(column))?;
-    let mut vector = vec![Rational::ZERO; dimension];
-    vector[free] = Rational::ONE;
-    for (row, column) in pivots.iter().enumerate() {
-        vector[*column] = -&rows[row][free];
-    }
+    let normals = real.map(|facet| polytope.space.plane(facet.plane).normal.clone()).collect();
+    let dependency = first_dependency(normals, polytope.dimension())?;
+    let mut vector: Vec<Rational> = dependency.coefficients().map(|a| -a).chain([Rational::ONE]).collect();
+    vector.resize(polytope.dimension(), Rational::ZERO);
     Some(vector)
 }
 

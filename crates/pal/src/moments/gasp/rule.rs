@@ -5,8 +5,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::GaspError;
-use crate::number::{self, Integer, Rational};
-use crate::region::factorial;
+use crate::number::{self, Integer, Rational, factorial};
 
 /// The most points a rule may have.
 pub const MAX_POINTS: u128 = 20_000_000;

@@ -9,6 +9,7 @@ use super::integrand::{BATCH, Batch, ROUNDOFF, Sampled};
 use super::rule::Rule;
 use super::sum::Sum;
 use crate::interrupt::checkpoint;
+use crate::linear_algebra::rational_determinant;
 use crate::moments::frame::determinant;
 use crate::moments::simplex::Simplices;
 use crate::number::{self, Rational};
@@ -54,27 +55,11 @@ impl Measured {
     }
 }
 
-/// The determinant of the edges of a simplex, for those too flat for doubles.
+/// The determinant of the edges of a simplex, for those too flat for float64.
 fn exact_determinant(points: &[&[f64]]) -> Rational {
-    // Vertices have been checked to be finite.
-    let exact = |x: f64| number::from_f64(x).unwrap_or(Rational::ZERO);
+    let exact = |x: f64| number::from_f64(x).expect("vertices have been checked to be finite");
     let edge = |point: &&[f64]| point.iter().zip(points[0]).map(|(x, base)| exact(*x) - exact(*base)).collect();
-    let mut rows: Vec<Vec<Rational>> = points[1..].iter().map(edge).collect();
-    let mut product = Rational::ONE;
-    for k in 0..rows.len() {
-        let Some(found) = (k..rows.len()).find(|i| !rows[*i][k].is_zero()) else { return Rational::ZERO };
-        if found != k {
-            rows.swap(k, found);
-            product = -product;
-        }
-        product *= &rows[k][k];
-        let (done, rest) = rows.split_at_mut(k + 1);
-        for row in rest {
-            let factor = &row[k] / &done[k][k];
-            row.iter_mut().zip(&done[k]).skip(k).for_each(|(x, p)| *x -= &factor * p);
-        }
-    }
-    product
+    rational_determinant(&points[1..].iter().map(edge).collect::<Vec<_>>())
 }
 
 /// An integral with what is known about its errors.
