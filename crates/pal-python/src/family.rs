@@ -148,7 +148,7 @@ impl Family {
                 let axes = self.0.support().grid().axes();
                 let rests: Vec<_> = axes.iter().map(|axis| array(py, axis.rests())).collect();
                 dict.set_item("rests", rests)?;
-                let widths = axes.iter().map(|axis| (0..axis.bins()).map(|bin| axis.width(bin)).collect());
+                let widths = axes.iter().map(|axis| axis.bin_indices().map(|bin| axis.width(bin)).collect());
                 dict.set_item("widths", widths.map(|widths| array(py, widths)).collect::<Vec<_>>())?;
                 let alike = recipe.axes.windows(2).all(|pair| pair[0].values == pair[1].values);
                 dict.set_item("alike", alike)?;

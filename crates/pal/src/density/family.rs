@@ -13,7 +13,7 @@ use super::recipe::Recipe;
 use super::rules::Rules;
 use super::support::Support;
 use super::weights::log_sum_exp;
-use super::{Grid, Settings, SplineMixture, SumOfSquares};
+use super::{BinIndex, Grid, Settings, SplineMixture, SumOfSquares};
 use crate::region::Region;
 
 /// A family of densities compiled on a constraint: immutable, cheap to clone, shared between threads.
@@ -189,7 +189,7 @@ impl Family {
             return Ok((features, inside));
         }
         let fill = |((features, points), inside): ((&mut [f64], &[f64]), &[bool])| {
-            let (mut bin, mut t) = (vec![0; dimension], vec![0.0; dimension]);
+            let (mut bin, mut t) = (vec![BinIndex::default(); dimension], vec![0.0; dimension]);
             let rows = features.chunks_mut(width).zip(points.chunks(dimension)).zip(inside);
             for ((features, point), _) in rows.filter(|(_, inside)| **inside) {
                 self.support().grid().locate(point, &mut bin, &mut t);
@@ -389,7 +389,7 @@ impl Family {
     /// Adds the derivative of `g log p(point)` at fixed integrals.
     fn add_point(&self, row: &Row, point: &[f64], g: f64, sums: &mut Cotangents) {
         let n = point.len();
-        let (mut bin, mut t) = (vec![0; n], vec![0.0; n]);
+        let (mut bin, mut t) = (vec![BinIndex::default(); n], vec![0.0; n]);
         self.support().grid().locate(point, &mut bin, &mut t);
         if !Grid::covers(&t) {
             return;

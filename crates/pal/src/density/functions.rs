@@ -1,5 +1,6 @@
 //! A non-negative piecewise polynomial: what one parameter vector of a family stands for.
 
+use super::grid::BinIndex;
 use super::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -14,19 +15,19 @@ pub trait ComponentFunctions: Send + Sync {
     fn degree(&self) -> Degree;
 
     /// All components at local coordinates of a bin.
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]);
+    fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]);
 
     /// One component at local coordinates of a bin.
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64;
+    fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64;
 
     /// The logarithm of one component; overridden where a value may underflow.
-    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.value(component, bin, t).ln()
     }
 
     /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between the two. A point on an
     /// edge is counted to the bin above it, which may be empty.
-    fn enter(&self, _bin: &mut [u32], _t: &mut [f64]) {}
+    fn enter(&self, _bin: &mut [BinIndex], _t: &mut [f64]) {}
 }
 
 /// ComponentFunctions that know their coefficients.
@@ -36,11 +37,11 @@ pub trait ChebyshevSeries: ComponentFunctions {
 
     /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
     /// [`ChebyshevSeries::chebyshev_exponents`].
-    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64>;
+    fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64>;
 }
 
 /// Components that know how they depend on the coefficients of their family.
 pub trait Differentiable: ChebyshevSeries {
     /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
-    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]);
+    fn add_gradient(&self, bin: &[BinIndex], t: &[f64], weights: &[f64], gradient: &mut [f64]);
 }

@@ -5,6 +5,31 @@
 
 use crate::number::{self, Rational};
 
+/// Which bin of an axis: the bins are counted from 0 at the lower end. A bin of the grid is a list of these, one per axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BinIndex(u32);
+
+impl BinIndex {
+    /// The bin number `index` of an axis.
+    ///
+    /// # Panics
+    ///
+    /// If the index does not fit into 32 bits: regions cannot be cut at that many knots.
+    pub fn new(index: usize) -> BinIndex {
+        BinIndex(u32::try_from(index).expect("an axis has fewer than 2^32 bins"))
+    }
+
+    /// The position of the bin on its axis.
+    pub fn get(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The bin below this one, if there is one.
+    pub fn below(self) -> Option<BinIndex> {
+        self.0.checked_sub(1).map(BinIndex)
+    }
+}
+
 /// One axis cut into bins.
 #[derive(Clone, Debug)]
 pub struct Axis {
@@ -60,9 +85,18 @@ impl Axis {
         self.widths.len()
     }
 
+    /// The indices of all bins, from the lower end of the axis to the upper one.
+    pub fn bin_indices(&self) -> impl ExactSizeIterator<Item = BinIndex> + use<> {
+        (0..self.bins() as u32).map(BinIndex)
+    }
+
+    fn last_bin(&self) -> BinIndex {
+        BinIndex::new(self.bins() - 1)
+    }
+
     /// The width of a bin.
-    pub fn width(&self, bin: usize) -> f64 {
-        self.widths[bin]
+    pub fn width(&self, bin: BinIndex) -> f64 {
+        self.widths[bin.get()]
     }
 
     /// The whole length of the axis.
@@ -71,8 +105,8 @@ impl Axis {
     }
 
     /// How far along the axis a local coordinate lies: 0 at its lower end, 1 at its upper end.
-    pub(crate) fn share(&self, bin: usize, t: f64) -> f64 {
-        self.starts[bin] + t * (self.widths[bin] / self.length)
+    pub(crate) fn share(&self, bin: BinIndex, t: f64) -> f64 {
+        self.starts[bin.get()] + t * (self.width(bin) / self.length)
     }
 
     /// The position so far along the axis, rounded.
@@ -82,26 +116,26 @@ impl Axis {
     }
 
     /// The bin of a position; beyond the ends, the first or last.
-    pub fn bin_of(&self, y: f64) -> usize {
+    pub fn bin_of(&self, y: f64) -> BinIndex {
         let inner = &self.rounded[1..self.rounded.len() - 1];
-        inner.partition_point(|(near, rest)| (y - near) - rest >= 0.0)
+        BinIndex::new(inner.partition_point(|(near, rest)| (y - near) - rest >= 0.0))
     }
 
     /// The local coordinate of a position in a bin.
-    pub fn local(&self, bin: usize, y: f64) -> f64 {
-        let (near, rest) = self.rounded[bin];
-        ((y - near) - rest) / self.widths[bin]
+    pub fn local(&self, bin: BinIndex, y: f64) -> f64 {
+        let (near, rest) = self.rounded[bin.get()];
+        ((y - near) - rest) / self.width(bin)
     }
 
     /// The position of a local coordinate, rounded.
-    pub fn global(&self, bin: usize, t: f64) -> f64 {
+    pub fn global(&self, bin: BinIndex, t: f64) -> f64 {
         // From the nearer end, so that both ends are met.
         if t <= 0.5 {
-            let (near, rest) = self.rounded[bin];
-            near + (rest + t * self.widths[bin])
+            let (near, rest) = self.rounded[bin.get()];
+            near + (rest + t * self.width(bin))
         } else {
-            let (near, rest) = self.rounded[bin + 1];
-            near + (rest - (1.0 - t) * self.widths[bin])
+            let (near, rest) = self.rounded[bin.get() + 1];
+            near + (rest - (1.0 - t) * self.width(bin))
         }
     }
 }
@@ -138,28 +172,28 @@ impl Grid {
     }
 
     /// The part of the whole box that a bin fills.
-    pub(crate) fn share(&self, bin: &[u32]) -> f64 {
-        self.axes.iter().zip(bin).map(|(axis, b)| axis.width(*b as usize) / axis.length()).product()
+    pub(crate) fn share(&self, bin: &[BinIndex]) -> f64 {
+        self.axes.iter().zip(bin).map(|(axis, b)| axis.width(*b) / axis.length()).product()
     }
 
     /// A monomial in coordinates that run from 0 to 1 over the whole box.
-    pub(crate) fn monomial(&self, bin: &[u32], t: &[f64], powers: &[u16]) -> f64 {
+    pub(crate) fn monomial(&self, bin: &[BinIndex], t: &[f64], powers: &[u16]) -> f64 {
         let parts = powers.iter().enumerate().filter(|(_, power)| **power > 0);
-        parts.map(|(j, power)| self.axes[j].share(bin[j] as usize, t[j]).powi(i32::from(*power))).product()
+        parts.map(|(j, power)| self.axes[j].share(bin[j], t[j]).powi(i32::from(*power))).product()
     }
 
     /// The bin of a point and its coordinates there.
-    pub(crate) fn locate(&self, point: &[f64], bin: &mut [u32], t: &mut [f64]) {
+    pub(crate) fn locate(&self, point: &[f64], bin: &mut [BinIndex], t: &mut [f64]) {
         for (((axis, y), bin), t) in self.axes.iter().zip(point).zip(bin).zip(t) {
             let b = axis.bin_of(*y);
-            (*bin, *t) = (b as u32, axis.local(b, *y));
+            (*bin, *t) = (b, axis.local(b, *y));
         }
     }
 
     /// What a partial derivative with respect to local coordinates of a bin is multiplied by to be one with respect to coordinates.
-    pub(crate) fn slope(&self, bin: &[u32], orders: &[u16]) -> f64 {
+    pub(crate) fn slope(&self, bin: &[BinIndex], orders: &[u16]) -> f64 {
         let axes = self.axes.iter().zip(bin).zip(orders);
-        axes.map(|((axis, b), order)| axis.width(*b as usize).powi(-i32::from(*order))).product()
+        axes.map(|((axis, b), order)| axis.width(*b).powi(-i32::from(*order))).product()
     }
 
     /// Whether local coordinates that were located lie in their bin: a constraint may have parts without volume outside of the box.
@@ -170,15 +204,16 @@ impl Grid {
     /// The same for a point that was not located: whether it lies in the box.
     pub(crate) fn surrounds(&self, point: &[f64]) -> bool {
         let slack = 1e-9;
-        let within =
-            |(axis, y): (&Axis, &f64)| *y >= axis.global(0, -slack) && *y <= axis.global(axis.bins() - 1, 1.0 + slack);
+        let within = |(axis, y): (&Axis, &f64)| {
+            *y >= axis.global(BinIndex::default(), -slack) && *y <= axis.global(axis.last_bin(), 1.0 + slack)
+        };
         self.axes.iter().zip(point).all(within)
     }
 
     /// The point at local coordinates of a bin, rounded.
-    pub(crate) fn place(&self, bin: &[u32], t: &[f64], point: &mut [f64]) {
+    pub(crate) fn place(&self, bin: &[BinIndex], t: &[f64], point: &mut [f64]) {
         for (((axis, b), t), y) in self.axes.iter().zip(bin).zip(t).zip(point) {
-            *y = axis.global(*b as usize, *t);
+            *y = axis.global(*b, *t);
         }
     }
 }

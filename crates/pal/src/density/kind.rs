@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use super::error::DensityError;
 use super::functions::Differentiable;
+use super::grid::BinIndex;
 use super::mesh::{Degree, Mesh};
 use super::recipe::Recipe;
 use super::support::Support;
@@ -83,7 +84,7 @@ pub trait FamilyKind: Send + Sync + Debug {
 
     /// The features of the point at local coordinates of a bin, for [`FamilyKind::recipe`], or their partial derivatives of given orders with respect to the
     /// coordinates of the point.
-    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]);
+    fn features(&self, bin: &[BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]);
 
     /// The form of [`FamilyKind::form`] for tensor frameworks, in the layout of [`Recipe`].
     fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError>;

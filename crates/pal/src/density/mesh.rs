@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::grid::Grid;
+use super::grid::{BinIndex, Grid};
 use crate::interrupt::checkpoint;
 use crate::moments::{Converter, Frame};
 use crate::number::{self, Integer, Rational};
@@ -38,10 +38,21 @@ impl Degree {
 /// One convex piece, in local coordinates of its bin.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
-    pub bin: Vec<u32>,
+    pub bin: Vec<BinIndex>,
     pub shape: Shape,
     /// Its volume as a part of the whole box around the region.
     pub volume: f64,
+}
+
+/// Which element of a mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ElementIndex(u32);
+
+impl ElementIndex {
+    /// The position in [`Mesh::elements`].
+    pub fn get(self) -> usize {
+        self.0 as usize
+    }
 }
 
 /// The shape of an element, in coordinates of [0, 1]^n.
@@ -69,6 +80,17 @@ impl Mesh {
         let cells = cut.decompose()?;
         let parts: Vec<Vec<Element>> = cells.par_iter().map(|cell| elements(cell, grid)).collect::<Result<_, _>>()?;
         Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements: parts.into_iter().flatten().collect() })
+    }
+
+    /// The indices of all elements, in order.
+    pub(crate) fn element_indices(&self) -> impl ExactSizeIterator<Item = ElementIndex> + use<> {
+        let count =
+            u32::try_from(self.elements.len()).expect("a mesh that fits into memory has fewer than 2^32 elements");
+        (0..count).map(ElementIndex)
+    }
+
+    pub(crate) fn element(&self, index: ElementIndex) -> &Element {
+        &self.elements[index.get()]
     }
 
     pub(crate) fn dimension(&self) -> usize {
@@ -104,13 +126,13 @@ const MAX_SIMPLICES: usize = 1_000_000;
 fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     checkpoint();
     let polytope = cell.polytope();
-    let bin = cell.bin();
-    let edges = grid.axes().iter().zip(bin).map(|(axis, b)| &axis.edges()[*b as usize..*b as usize + 2]);
+    let bin: Vec<BinIndex> = cell.bin().iter().map(|b| BinIndex::new(*b as usize)).collect();
+    let edges = grid.axes().iter().zip(&bin).map(|(axis, b)| &axis.edges()[b.get()..b.get() + 2]);
     let ends: Vec<(Rational, Rational)> = edges.map(|pair| (pair[0].clone(), pair[1].clone())).collect();
     let frame = Frame::unit(&ends);
     let converter = Converter::new(&frame);
     let (corners, coordinate) = converter.corners(polytope);
-    let share = grid.share(bin);
+    let share = grid.share(&bin);
     if is_cuboid(polytope) {
         let n = polytope.dimension();
         let fold = |pick: fn(f64, f64) -> f64| -> Vec<f64> {
@@ -118,7 +140,7 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
         };
         let (low, high) = (fold(f64::min), fold(f64::max));
         let volume = share * cuboid_volume(polytope, &ends);
-        return Ok(vec![Element { bin: bin.to_vec(), shape: Shape::Cuboid(low, high), volume }]);
+        return Ok(vec![Element { bin, shape: Shape::Cuboid(low, high), volume }]);
     }
     let lattice = Lattice::new(polytope);
     if lattice.simplex_count() > MAX_SIMPLICES as f64 {
@@ -129,7 +151,7 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     let n_factorial: f64 = (1..=n).map(|k| k as f64).product();
     let vertices = simplices.vertices.chunks(n * (n + 1));
     let parts = vertices.zip(&simplices.sizes).map(|(vertices, size)| Element {
-        bin: bin.to_vec(),
+        bin: bin.clone(),
         shape: Shape::Simplex(vertices.to_vec()),
         volume: share * size / n_factorial,
     });

@@ -24,7 +24,7 @@ pub use family::Family;
 pub(crate) use family::Row;
 pub use file::{FileError, Model};
 pub use functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
-pub use grid::{Axis, Grid};
+pub use grid::{Axis, BinIndex, Grid};
 pub use kind::{Expansion, FamilyKind, Form};
 pub use mesh::{Degree, Mesh, MeshError};
 pub use recipe::{Recipe, SplineAxis, SplineRecipe, SumOfSquaresRecipe};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::weights::log_sum_exp;
-use super::{ChebyshevSeries, Grid, Support};
+use super::{BinIndex, ChebyshevSeries, Grid, Support};
 use crate::interrupt::checkpoint;
 
 /// The density of one parameter vector, or what conditioning made of it.
@@ -92,7 +92,7 @@ impl Density {
 
 /// Room for one point.
 struct Work {
-    bin: Vec<u32>,
+    bin: Vec<BinIndex>,
     t: Vec<f64>,
     values: Vec<f64>,
     log_volume: Option<f64>,
@@ -100,7 +100,12 @@ struct Work {
 
 impl Work {
     fn new(dimension: usize, components: usize) -> Work {
-        Work { bin: vec![0; dimension], t: vec![0.0; dimension], values: vec![0.0; components], log_volume: None }
+        Work {
+            bin: vec![BinIndex::default(); dimension],
+            t: vec![0.0; dimension],
+            values: vec![0.0; components],
+            log_volume: None,
+        }
     }
 
     fn log_volume(&mut self, grid: &Grid) -> f64 {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::error::QueryError;
 use crate::density::Density;
 use crate::density::rules::Rules;
-use crate::density::{ChebyshevSeries, Family, Form, Support};
+use crate::density::{BinIndex, ChebyshevSeries, Family, Form, Support};
 use crate::formula::Formula;
 
 /// A further constraint compiled on a family: its probability under many parameter vectors.
@@ -123,7 +123,7 @@ impl Density {
         support: &Support,
         extra: usize,
         count: usize,
-        factors: impl Fn(&[u32], &[f64], &mut [f64]) + Sync,
+        factors: impl Fn(&[BinIndex], &[f64], &mut [f64]) + Sync,
     ) -> Vec<f64> {
         let rules = Rules::new(self.dimension(), self.functions.degree().times(extra));
         let parts = support.mesh.elements.par_iter().map(|element| {

@@ -7,7 +7,7 @@ use super::slice::extent;
 use crate::density::Density;
 use crate::density::chebyshev;
 use crate::density::mesh::Element;
-use crate::density::{ChebyshevSeries, ComponentFunctions, Degree, DensityError, Grid, Support};
+use crate::density::{BinIndex, ChebyshevSeries, ComponentFunctions, Degree, DensityError, Grid, Support};
 use crate::formula::{Constraint, Linear, Substitution, Var, real};
 use crate::moments::Exponents;
 use crate::number;
@@ -71,10 +71,10 @@ impl Density {
             support = cut(&sliced)?;
         }
         let support = Arc::new(support);
-        let (mut bin, mut t) = ([0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
+        let (mut bin, mut t) = ([BinIndex::default(); MAX_DIMENSION], [0.0; MAX_DIMENSION]);
         for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
             let b = axes[axis].bin_of(value);
-            (bin[axis], t[axis]) = (b as u32, axes[axis].local(b, value));
+            (bin[axis], t[axis]) = (b, axes[axis].local(b, value));
         }
         Ok(Cut { support, kept, bin, t })
     }
@@ -108,7 +108,7 @@ pub(super) struct Cut {
     support: Arc<Support>,
     kept: Vec<usize>,
     /// Bin and local coordinate of the fixed variables.
-    bin: [u32; MAX_DIMENSION],
+    bin: [BinIndex; MAX_DIMENSION],
     t: [f64; MAX_DIMENSION],
 }
 
@@ -117,7 +117,7 @@ struct Slice {
     whole: Arc<dyn ChebyshevSeries>,
     kept: Vec<usize>,
     /// Bin and local coordinate of the fixed ones; the others are filled in.
-    bin: [u32; MAX_DIMENSION],
+    bin: [BinIndex; MAX_DIMENSION],
     t: [f64; MAX_DIMENSION],
     dimension: usize,
     exponents: Exponents,
@@ -139,7 +139,7 @@ impl Slice {
     }
 
     /// Bin and local coordinates in the whole, in a bin that holds something if there is one.
-    fn full(&self, bin: &[u32], t: &[f64]) -> ([u32; MAX_DIMENSION], [f64; MAX_DIMENSION]) {
+    fn full(&self, bin: &[BinIndex], t: &[f64]) -> ([BinIndex; MAX_DIMENSION], [f64; MAX_DIMENSION]) {
         let (mut full_bin, mut full_t) = (self.bin, self.t);
         self.kept.iter().zip(bin).for_each(|(axis, b)| full_bin[*axis] = *b);
         self.kept.iter().zip(t).for_each(|(axis, t)| full_t[*axis] = *t);
@@ -158,22 +158,22 @@ impl ComponentFunctions for Slice {
         Degree { total: total.min(axis * self.kept.len()), axis }
     }
 
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         let (bin, t) = self.full(bin, t);
         self.whole.values(&bin[..self.dimension], &t[..self.dimension], out);
     }
 
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let (bin, t) = self.full(bin, t);
         self.whole.value(component, &bin[..self.dimension], &t[..self.dimension])
     }
 
-    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let (bin, t) = self.full(bin, t);
         self.whole.log_value(component, &bin[..self.dimension], &t[..self.dimension])
     }
 
-    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+    fn enter(&self, bin: &mut [BinIndex], t: &mut [f64]) {
         let (full_bin, full_t) = self.full(bin, t);
         self.kept.iter().zip(bin).for_each(|(axis, b)| *b = full_bin[*axis]);
         self.kept.iter().zip(t).for_each(|(axis, t)| *t = full_t[*axis]);
@@ -185,7 +185,7 @@ impl ChebyshevSeries for Slice {
         &self.exponents
     }
 
-    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+    fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64> {
         // Inside the bin along what is kept.
         let (bin, t) = self.full(bin, &[0.5; MAX_DIMENSION]);
         let whole = self.whole.chebyshev(&bin[..self.dimension], weights);

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use self::slices::Stretched;
 use super::univariate::Univariate;
 use crate::density::gauss::Gauss;
-use crate::density::{Axis, Grid};
+use crate::density::{Axis, BinIndex, Grid};
 
 /// The exact marginal density of one variable: a piecewise polynomial.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Marginal {
 
 #[derive(Clone, Debug)]
 struct Stored {
-    bin: usize,
+    bin: BinIndex,
     /// Local coordinates of the bin.
     t: (f64, f64),
     /// Positions, rounded.
@@ -174,9 +174,16 @@ impl Marginal {
     /// Distances come from widths of bins and not from rounded positions: a support far from the origin costs the variance no digits.
     fn mean_and_variance(&self) -> (f64, f64) {
         let line = self.line();
-        let mut starts = vec![0.0; line.bins()];
-        (1..line.bins()).for_each(|bin| starts[bin] = starts[bin - 1] + line.width(bin - 1));
-        let place = |piece: &Stored| starts[piece.bin] + piece.t.0 * line.width(piece.bin);
+        let mut start = 0.0;
+        let starts: Vec<f64> = line
+            .bin_indices()
+            .map(|bin| {
+                let before = start;
+                start += line.width(bin);
+                before
+            })
+            .collect();
+        let place = |piece: &Stored| starts[piece.bin.get()] + piece.t.0 * line.width(piece.bin);
         let origin = self.pieces.first().map_or(0.0, place);
         let parts = self.pieces.iter().filter_map(|piece| {
             let [mass, first, second] = piece.curve.moments();

@@ -13,7 +13,7 @@ use super::error::QueryError;
 use super::univariate::Univariate;
 use crate::density::Density;
 use crate::density::gauss::Gauss;
-use crate::density::mesh::{Element, Shape};
+use crate::density::mesh::{Element, ElementIndex, Shape};
 use crate::density::rules::{Rule, Rules};
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
@@ -30,7 +30,7 @@ pub struct Sampler {
     density: Density,
     /// Running sums of the masses of all (component, element) pairs that have mass; the last is 1.
     cumulative: Vec<f64>,
-    pairs: Vec<(u32, u32)>,
+    pairs: Vec<(u32, ElementIndex)>,
     stages: Stages,
 }
 
@@ -53,14 +53,14 @@ impl Density {
         let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &rules)).collect();
         let anchors = self.support.anchors();
         let (mut pairs, mut cumulative, mut total, mut lost) = (Vec::new(), Vec::new(), 0.0, 0.0);
-        for (e, (masses, anchor)) in masses.iter().zip(anchors).enumerate() {
+        for (element, (masses, anchor)) in mesh.element_indices().zip(masses.iter().zip(anchors)) {
             for (c, mass) in masses.iter().enumerate().filter(|(_, mass)| **mass > 0.0) {
                 if anchor.is_none() {
                     lost += mass;
                     continue;
                 }
                 total += mass;
-                pairs.push((c as u32, e as u32));
+                pairs.push((c as u32, element));
                 cumulative.push(total);
             }
         }
@@ -181,8 +181,8 @@ impl Sampler {
     fn group(&self, group: &[(u32, u32)], uniforms: &[f64]) -> Vec<f64> {
         checkpoint();
         let n = self.density.dimension();
-        let (component, e) = self.pairs[group[0].0 as usize];
-        let element = &self.density.support.mesh.elements[e as usize];
+        let (component, index) = self.pairs[group[0].0 as usize];
+        let element = self.density.support.mesh.element(index);
         let mut walk = Walk::new(self, component as usize, element);
         let first = walk.density(0);
         let mut samples = Vec::with_capacity(group.len() * n);
@@ -195,19 +195,19 @@ impl Sampler {
                 walk.set(k, s);
             }
             self.density.support.grid().place(&element.bin, &walk.t, &mut point);
-            self.settle(&mut point, e as usize);
+            self.settle(&mut point, index);
             samples.extend_from_slice(&point);
         }
         samples
     }
 
     /// Moves a point into the constraint, if rounding has put it outside.
-    fn settle(&self, point: &mut [f64], element: usize) {
+    fn settle(&self, point: &mut [f64], element: ElementIndex) {
         let membership = self.density.support.membership();
         if membership.contains(point) {
             return;
         }
-        let Some(anchor) = &self.density.support.anchors()[element] else { return };
+        let Some(anchor) = &self.density.support.anchors()[element.get()] else { return };
         let from = point.to_vec();
         for halvings in (0..=52).rev() {
             let step = 0.5f64.powi(halvings);

@@ -185,7 +185,7 @@ pub(crate) fn slice(element: &Element, grid: &Grid, planes: &[Plane]) -> Vec<Ele
     let mut parts = vec![element.clone()];
     for plane in planes {
         let axis = &grid.axes()[plane.axis];
-        let share = axis.width(element.bin[plane.axis] as usize) / axis.length();
+        let share = axis.width(element.bin[plane.axis]) / axis.length();
         let mut next = Vec::new();
         parts.iter().for_each(|part| slicer.cut(part, plane, share, |slice| next.push(slice.clone())));
         parts = next;

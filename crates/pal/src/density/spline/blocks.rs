@@ -15,6 +15,7 @@ use nalgebra::DMatrix;
 
 use super::hermite::{self, SQUARE};
 use crate::density::DensityError;
+use crate::density::grid::BinIndex;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
 use crate::density::rules::Rules;
 use crate::moments::simplex::{Simplices, generating_sums};
@@ -62,7 +63,7 @@ impl<'m> Blocks<'m> {
     }
 
     /// The block of a bin, given its elements.
-    pub fn block(&self, bin: &[u32], elements: &[&Element]) -> Vec<f64> {
+    pub fn block(&self, bin: &[BinIndex], elements: &[&Element]) -> Vec<f64> {
         let swept = |element: &&&Element| self.exponents.is_some() && matches!(element.shape, Shape::Simplex(_));
         let mut sums = vec![0.0; SQUARE.pow(bin.len() as u32)];
         for element in elements.iter().filter(|element| !swept(element)) {
@@ -105,7 +106,7 @@ impl<'m> Blocks<'m> {
         sums.iter_mut().zip(block.as_slice()).for_each(|(sum, x)| *sum += x);
     }
 
-    fn recurrence(&self, bin: &[u32], elements: &[&&Element], exponents: &Exponents, factors: &[f64]) -> Vec<f64> {
+    fn recurrence(&self, bin: &[BinIndex], elements: &[&&Element], exponents: &Exponents, factors: &[f64]) -> Vec<f64> {
         let n = bin.len();
         let n_factorial: f64 = (1..=n).map(|k| k as f64).product();
         let mut simplices = Simplices { dimension: n, ..Simplices::default() };
@@ -130,9 +131,9 @@ impl<'m> Blocks<'m> {
     }
 
     /// The polynomials `B_i x^power` along an axis, in powers of u; x runs from 0 to 1 over the whole axis.
-    fn conversion(&self, bin: &[u32], axis: usize) -> Vec<Vec<f64>> {
+    fn conversion(&self, bin: &[BinIndex], axis: usize) -> Vec<Vec<f64>> {
         let line = &self.mesh.grid.axes()[axis];
-        let (low, high) = (line.share(bin[axis] as usize, 0.0), line.share(bin[axis] as usize, 1.0));
+        let (low, high) = (line.share(bin[axis], 0.0), line.share(bin[axis], 1.0));
         let (centre, half) = ((low + high) / 2.0, (high - low) / 2.0);
         (0..SQUARE)
             .map(|i| {
@@ -199,7 +200,7 @@ mod tests {
                 let axis = || Axis::new(vec![0.into(), Rational::ONE / Rational::from(3), 1.into()]).unwrap();
                 let mesh = Mesh::new(&region, &Arc::new(Grid::new((0..n).map(|_| axis()).collect()))).unwrap();
                 let blocks = Blocks::new(&mesh, &powers).unwrap();
-                let bin = vec![0; n];
+                let bin = vec![BinIndex::default(); n];
                 let elements: Vec<&Element> = mesh.elements.iter().filter(|e| e.bin == bin).collect();
                 let fast = blocks.block(&bin, &elements);
                 let mut slow = vec![0.0; fast.len()];

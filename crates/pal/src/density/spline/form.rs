@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::blocks::Blocks;
 use super::hermite::{self, CUBIC, SQUARE};
 use crate::density::DensityError;
+use crate::density::grid::BinIndex;
 use crate::density::kind::{Expansion, Form};
 use crate::density::mesh::{Element, Mesh, Shape};
 
@@ -46,9 +47,9 @@ impl TensorForm {
 
     pub fn compile(mesh: &Mesh, powers: &[u16], components: usize) -> Result<TensorForm, DensityError> {
         let blocks = Blocks::new(mesh, powers)?;
-        let mut by_bin: BTreeMap<&[u32], Vec<&Element>> = BTreeMap::new();
+        let mut by_bin: BTreeMap<&[BinIndex], Vec<&Element>> = BTreeMap::new();
         mesh.elements.iter().for_each(|element| by_bin.entry(&element.bin).or_default().push(element));
-        let by_bin: Vec<(&[u32], Vec<&Element>)> = by_bin.into_iter().collect();
+        let by_bin: Vec<(&[BinIndex], Vec<&Element>)> = by_bin.into_iter().collect();
         let made: Vec<Vec<f64>> = by_bin.par_iter().map(|(bin, elements)| blocks.block(bin, elements)).collect();
         let sizes: Vec<usize> = mesh.grid.axes().iter().map(|axis| SQUARE * axis.bins()).collect();
         let swept = swept_volumes(mesh);
@@ -68,18 +69,18 @@ impl TensorForm {
         (&self.sizes, &self.entries)
     }
 
-    fn add(&mut self, bin: &[u32], block: &[f64]) {
+    fn add(&mut self, bin: &[BinIndex], block: &[f64]) {
         let n = self.sizes.len();
         for (row, values) in block.chunks(SQUARE).enumerate() {
             let mut rest = row;
             let mut at = 0;
             let mut stride = self.sizes[n - 1];
             for j in (0..n - 1).rev() {
-                at += stride * (bin[j] as usize * SQUARE + rest % SQUARE);
+                at += stride * (bin[j].get() * SQUARE + rest % SQUARE);
                 stride *= self.sizes[j];
                 rest /= SQUARE;
             }
-            at += bin[n - 1] as usize * SQUARE;
+            at += bin[n - 1].get() * SQUARE;
             self.entries[at..at + SQUARE].iter_mut().zip(values).for_each(|(e, v)| *e += v);
         }
     }
@@ -129,7 +130,7 @@ fn swept_volumes(mesh: &Mesh) -> Vec<f64> {
     let mut volumes = vec![0.0; mesh.grid.bins()];
     for element in mesh.elements.iter().filter(|element| matches!(element.shape, Shape::Simplex(_))) {
         let axes = mesh.grid.axes().iter().zip(&element.bin);
-        volumes[axes.fold(0, |at, (axis, bin)| at * axis.bins() + *bin as usize)] += element.volume;
+        volumes[axes.fold(0, |at, (axis, bin)| at * axis.bins() + bin.get())] += element.volume;
     }
     volumes
 }

@@ -6,6 +6,7 @@ use super::MAX_SPLINE_DIMENSION;
 use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
+use crate::density::grid::BinIndex;
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -21,12 +22,12 @@ pub(super) struct SplineFunctions {
 }
 
 impl SplineFunctions {
-    fn cubic(&self, component: usize, axis: usize, bin: &[u32]) -> &[f64] {
-        let at = component * self.length + self.starts[axis] + bin[axis] as usize * CUBIC;
+    fn cubic(&self, component: usize, axis: usize, bin: &[BinIndex]) -> &[f64] {
+        let at = component * self.length + self.starts[axis] + bin[axis].get() * CUBIC;
         &self.coefficients[at..at + CUBIC]
     }
 
-    fn root(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn root(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
         factors.product()
     }
@@ -41,19 +42,19 @@ impl ComponentFunctions for SplineFunctions {
         Degree { total: 6 * self.starts.len(), axis: 6 }
     }
 
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         for (component, out) in out.iter_mut().enumerate() {
             let root = self.root(component, bin, t);
             *out = root * root;
         }
     }
 
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let root = self.root(component, bin, t);
         root * root
     }
 
-    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
         factors.map(|value| 2.0 * value.abs().ln()).sum()
     }
@@ -64,7 +65,7 @@ impl ChebyshevSeries for SplineFunctions {
         &self.exponents
     }
 
-    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+    fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64> {
         let n = self.starts.len();
         let mut sum = vec![0.0; self.exponents.len()];
         for (component, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
@@ -79,7 +80,7 @@ impl ChebyshevSeries for SplineFunctions {
 }
 
 impl Differentiable for SplineFunctions {
-    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
+    fn add_gradient(&self, bin: &[BinIndex], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
         let n = t.len();
         let mut bases = [[0.0; CUBIC]; MAX_SPLINE_DIMENSION];
         bases.iter_mut().zip(t).for_each(|(basis, t)| *basis = hermite::basis(*t));
@@ -92,7 +93,7 @@ impl Differentiable for SplineFunctions {
             for j in 0..n {
                 let others: f64 = (0..n).filter(|k| *k != j).map(|k| values[k]).product();
                 let slope = 2.0 * weight * root * others;
-                let at = m * self.length + self.starts[j] + bin[j] as usize * CUBIC;
+                let at = m * self.length + self.starts[j] + bin[j].get() * CUBIC;
                 gradient[at..at + CUBIC].iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += slope * p);
             }
         }

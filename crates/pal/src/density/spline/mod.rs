@@ -140,7 +140,7 @@ impl SplineMixture {
         let stretch = support.grid().axes().iter().map(|axis| {
             let mean = axis.length() / axis.bins() as f64;
             let uniform = matches!(settings.knots, Knots::Uniform(_));
-            (0..axis.bins()).map(|bin| if uniform { 1.0 } else { axis.width(bin) / mean }).collect()
+            axis.bin_indices().map(|bin| if uniform { 1.0 } else { axis.width(bin) / mean }).collect()
         });
         let stretch = stretch.collect();
         let exponents = Exponents::tensor(&vec![6; support.dimension()])
@@ -348,7 +348,7 @@ impl FamilyKind for SplineMixture {
         self.params_per_component() - 1
     }
 
-    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]) {
+    fn features(&self, bin: &[super::BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]) {
         let scale = self.support.grid().slope(bin, orders);
         let mut rest = out;
         let total: u16 = orders.iter().sum();
@@ -357,7 +357,7 @@ impl FamilyKind for SplineMixture {
             axis.fill(0.0);
             // Features along an axis do not depend on other coordinates.
             if *order == total {
-                nodes::features(*bin as usize, *t, *order, scale, stretch, axis);
+                nodes::features(bin.get(), *t, *order, scale, stretch, axis);
             }
             rest = after;
         }

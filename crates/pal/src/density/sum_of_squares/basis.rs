@@ -4,20 +4,20 @@ use nalgebra::{Cholesky, DMatrix};
 use rayon::prelude::*;
 
 use super::local::{self, Bins, inner};
-use crate::density::grid::{Axis, Grid};
+use crate::density::grid::{Axis, BinIndex, Grid};
 use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
 
 /// The global coordinate x, which runs from -1 to 1 over the box, is `centre + half * u` in the local coordinate u of a bin.
-fn affine(axis: &Axis, bin: u32) -> (f64, f64) {
-    let (low, high) = (axis.share(bin as usize, 0.0), axis.share(bin as usize, 1.0));
+fn affine(axis: &Axis, bin: BinIndex) -> (f64, f64) {
+    let (low, high) = (axis.share(bin, 0.0), axis.share(bin, 1.0));
     (low + high - 1.0, high - low)
 }
 
 /// Legendre polynomials normalised on the box, `prod_j sqrt(2 a_j + 1) P_aj(x_j)`.
 pub(super) fn legendre(exponents: &Exponents, grid: &Grid, bins: &Bins) -> Vec<DMatrix<f64>> {
     let top = exponents.degree() + 1;
-    let table = |axis: &Axis, bin: u32| {
+    let table = |axis: &Axis, bin: BinIndex| {
         let (centre, half) = affine(axis, bin);
         let mut table = vec![vec![0.0; top]; top];
         table[0][0] = 1.0;
@@ -40,7 +40,7 @@ pub(super) fn legendre(exponents: &Exponents, grid: &Grid, bins: &Bins) -> Vec<D
 /// Monomials in the user's own coordinates, each scaled by a constant.
 pub(super) fn monomials(exponents: &Exponents, grid: &Grid, bins: &Bins) -> Vec<DMatrix<f64>> {
     let top = exponents.degree() + 1;
-    let table = |axis: &Axis, bin: u32| {
+    let table = |axis: &Axis, bin: BinIndex| {
         let ends = axis.positions();
         let (middle, reach) = (ends[0] / 2.0 + ends[ends.len() - 1] / 2.0, axis.length() / 2.0);
         let size = middle.abs() + reach;
@@ -74,9 +74,9 @@ fn products(
     exponents: &Exponents,
     grid: &Grid,
     bins: &Bins,
-    table: impl Fn(&Axis, u32) -> Vec<Vec<f64>>,
+    table: impl Fn(&Axis, BinIndex) -> Vec<Vec<f64>>,
 ) -> Vec<DMatrix<f64>> {
-    let matrix = |bin: &Vec<u32>| {
+    let matrix = |bin: &Vec<BinIndex>| {
         let tables: Vec<_> = grid.axes().iter().zip(bin).map(|(axis, b)| table(axis, *b)).collect();
         DMatrix::from_fn(exponents.len(), exponents.len(), |row, column| {
             let factors = exponents.get(column).iter().zip(exponents.get(row)).zip(&tables);
@@ -106,7 +106,7 @@ impl<'e> Multiplier<'e> {
             };
             exponents.iter().map(shift).collect()
         };
-        let axes = |bin: &Vec<u32>| grid.axes().iter().zip(bin).map(|(axis, b)| affine(axis, *b)).collect();
+        let axes = |bin: &Vec<BinIndex>| grid.axes().iter().zip(bin).map(|(axis, b)| affine(axis, *b)).collect();
         Multiplier {
             exponents,
             above: (0..exponents.dimension()).map(above).collect(),

@@ -8,6 +8,7 @@ use super::Tensors;
 use super::local::Tables;
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
+use crate::density::grid::BinIndex;
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -110,7 +111,7 @@ impl SquaredFunctions {
     }
 
     /// The slot of a bin, which must hold the point, with the Chebyshev polynomials there. `None` away from the constraint.
-    fn at<R>(&self, bin: &[u32], t: &[f64], visit: impl FnOnce(usize, &[f64]) -> R) -> Option<R> {
+    fn at<R>(&self, bin: &[BinIndex], t: &[f64], visit: impl FnOnce(usize, &[f64]) -> R) -> Option<R> {
         if let Some(slot) = self.tensors.bins.slot(bin) {
             return Some(self.with_tables(t, |tables| visit(slot, tables)));
         }
@@ -137,7 +138,7 @@ impl ComponentFunctions for SquaredFunctions {
         Degree { total: twice, axis: twice }
     }
 
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         let all = self.at(bin, t, |slot, tables| {
             out.iter_mut().enumerate().for_each(|(c, out)| *out = self.root(c, slot, tables).powi(2));
         });
@@ -146,16 +147,16 @@ impl ComponentFunctions for SquaredFunctions {
         }
     }
 
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.at(bin, t, |slot, tables| self.root(component, slot, tables).powi(2)).unwrap_or(0.0)
     }
 
-    fn log_value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let log = self.at(bin, t, |slot, tables| 2.0 * self.root(component, slot, tables).abs().ln());
         log.unwrap_or(f64::NEG_INFINITY)
     }
 
-    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+    fn enter(&self, bin: &mut [BinIndex], t: &mut [f64]) {
         self.tensors.enter(bin, t);
     }
 }
@@ -165,7 +166,7 @@ impl ChebyshevSeries for SquaredFunctions {
         &self.tensors.double
     }
 
-    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+    fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64> {
         let Tensors { exponents, double, layout, .. } = &*self.tensors;
         let mut sums = vec![0.0; double.len()];
         let Some(slot) = self.tensors.bins.slot(bin) else { return sums };
@@ -194,7 +195,7 @@ impl ChebyshevSeries for SquaredFunctions {
 
 impl Differentiable for SquaredFunctions {
     /// The gradient is collected per bin in Chebyshev products and brought back to the basis at the end.
-    fn add_gradient(&self, bin: &[u32], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
+    fn add_gradient(&self, bin: &[BinIndex], t: &[f64], weights: &[f64], gradient: &mut [f64]) {
         let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
         self.enter(&mut bin, &mut t);
         let Some(slot) = self.tensors.bins.slot(&bin) else { return };

@@ -8,6 +8,7 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
 use crate::density::chebyshev;
+use crate::density::grid::BinIndex;
 use crate::density::mesh::{Element, Mesh};
 use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
@@ -17,7 +18,7 @@ use crate::moments::Exponents;
 #[derive(Clone, Debug)]
 pub(super) struct Bins {
     /// The bin of every slot.
-    pub list: Vec<Vec<u32>>,
+    pub list: Vec<Vec<BinIndex>>,
     /// The slot of every bin in row-major order, or `NONE`.
     slots: Vec<u32>,
     counts: Vec<usize>,
@@ -39,12 +40,12 @@ impl Bins {
         bins
     }
 
-    fn flat(&self, bin: &[u32]) -> usize {
-        bin.iter().zip(&self.counts).fold(0, |at, (b, count)| at * count + *b as usize)
+    fn flat(&self, bin: &[BinIndex]) -> usize {
+        bin.iter().zip(&self.counts).fold(0, |at, (b, count)| at * count + b.get())
     }
 
     /// Where the coefficients of a bin are; `None` for a bin that holds nothing.
-    pub fn slot(&self, bin: &[u32]) -> Option<usize> {
+    pub fn slot(&self, bin: &[BinIndex]) -> Option<usize> {
         let slot = self.slots[self.flat(bin)];
         (slot != NONE).then_some(slot as usize)
     }

@@ -128,18 +128,19 @@ impl Tensors {
     }
 
     /// See [`ComponentFunctions::enter`](super::ComponentFunctions::enter).
-    fn enter(&self, bin: &mut [u32], t: &mut [f64]) {
+    fn enter(&self, bin: &mut [super::BinIndex], t: &mut [f64]) {
         if self.bins.slot(bin).is_some() {
             return;
         }
-        let edges: Vec<usize> = (0..t.len()).filter(|j| t[*j] == 0.0 && bin[*j] > 0).collect();
+        let edges: Vec<(usize, super::BinIndex)> =
+            (0..t.len()).filter(|j| t[*j] == 0.0).filter_map(|j| Some((j, bin[j].below()?))).collect();
         for choice in 1..1usize << edges.len() {
-            let chosen = || edges.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1).map(|(_, axis)| *axis);
+            let chosen = || edges.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1).map(|(_, edge)| *edge);
             let mut lower = bin.to_vec();
-            chosen().for_each(|axis| lower[axis] -= 1);
+            chosen().for_each(|(axis, below)| lower[axis] = below);
             if self.bins.slot(&lower).is_some() {
                 bin.copy_from_slice(&lower);
-                chosen().for_each(|axis| t[axis] = 1.0);
+                chosen().for_each(|(axis, _)| t[axis] = 1.0);
                 return;
             }
         }
@@ -540,7 +541,7 @@ impl FamilyKind for SumOfSquares {
         self.tensors.size()
     }
 
-    fn features(&self, bin: &[u32], t: &[f64], orders: &[u16], out: &mut [f64]) {
+    fn features(&self, bin: &[super::BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]) {
         out.fill(0.0);
         let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
         self.tensors.enter(&mut bin, &mut t);

@@ -8,7 +8,7 @@ use super::slices::Slices;
 use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{Degree, Mesh};
 use crate::density::rules::Rules;
-use crate::density::{Axis, Grid};
+use crate::density::{Axis, BinIndex, Grid};
 use crate::formula::Formula;
 use crate::number::Rational;
 use crate::region::Region;
@@ -31,13 +31,13 @@ impl ComponentFunctions for Explicit {
         self.degree
     }
 
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         let mut point = vec![0.0; t.len()];
         self.grid.place(bin, t, &mut point);
         out.iter_mut().zip(&self.functions).for_each(|(out, f)| *out = f(&point));
     }
 
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let mut out = vec![0.0; self.functions.len()];
         self.values(bin, t, &mut out);
         out[component]

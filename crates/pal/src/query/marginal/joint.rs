@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use super::super::slice::{Plane, Side, extent, slice};
 use super::mixture::Mixture;
 use super::slices::visit;
+use crate::density::BinIndex;
 use crate::density::functions::ComponentFunctions;
-use crate::density::mesh::Mesh;
+use crate::density::mesh::{ElementIndex, Mesh};
 use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 
@@ -45,13 +46,13 @@ struct Joint<'a> {
     free: Vec<usize>,
     rules: Option<Rules>,
     /// Elements by their bins along `axes`.
-    by_bin: BTreeMap<Vec<u32>, Vec<usize>>,
+    by_bin: BTreeMap<Vec<BinIndex>, Vec<ElementIndex>>,
     /// Their extents along `axes`, element by element.
     extents: Vec<(f64, f64)>,
 }
 
 /// A value along one axis as a plane of a bin.
-type Cut = (u32, f64, Side);
+type Cut = (BinIndex, f64, Side);
 
 impl<'a> Joint<'a> {
     fn new(mesh: &'a Mesh, axes: &'a [usize], functions: &dyn ComponentFunctions) -> Joint<'a> {
@@ -60,7 +61,8 @@ impl<'a> Joint<'a> {
         let rules = (!free.is_empty()).then(|| Rules::new(free.len(), functions.degree()));
         let mut joint = Joint { mesh, axes, free, rules, by_bin: BTreeMap::new(), extents: Vec::new() };
         if joint.rules.is_some() {
-            for (index, element) in mesh.elements.iter().enumerate() {
+            for index in mesh.element_indices() {
+                let element = mesh.element(index);
                 let bin = axes.iter().map(|axis| element.bin[*axis]).collect();
                 joint.by_bin.entry(bin).or_default().push(index);
                 joint.extents.extend(axes.iter().map(|axis| extent(&element.shape, n, *axis)));
@@ -73,7 +75,7 @@ impl<'a> Joint<'a> {
     fn relative(&self, mixture: &mut Mixture, point: &[f64]) -> f64 {
         let cuts: Vec<Cut> = self.axes.iter().zip(point).map(|(axis, y)| self.place(*axis, *y)).collect();
         let Some(rules) = &self.rules else {
-            let (mut bin, mut t) = (vec![0; cuts.len()], vec![0.0; cuts.len()]);
+            let (mut bin, mut t) = (vec![BinIndex::default(); cuts.len()], vec![0.0; cuts.len()]);
             self.axes.iter().zip(&cuts).for_each(|(axis, cut)| (bin[*axis], t[*axis]) = (cut.0, cut.1));
             return mixture.value(&bin, &t);
         };
@@ -104,33 +106,39 @@ impl<'a> Joint<'a> {
         } else {
             line.local(bin, y)
         };
-        (bin as u32, end, Side::Right)
+        (bin, end, Side::Right)
     }
 
     /// The same value approached from the left, if an element along axis number `k` ends there.
     fn other_side(&self, k: usize, (bin, t, _): Cut) -> Option<Cut> {
-        let (bin, t) = if t == 0.0 && bin > 0 { (bin - 1, 1.0) } else { (bin, t) };
-        let axis = self.axes[k];
-        let ends = |(index, e): (usize, &crate::density::mesh::Element)| {
-            e.bin[axis] == bin && self.extents[index * self.axes.len() + k].1 == t
+        let (bin, t) = match bin.below() {
+            Some(below) if t == 0.0 => (below, 1.0),
+            _ => (bin, t),
         };
-        self.mesh.elements.iter().enumerate().any(ends).then_some((bin, t, Side::Left))
+        let axis = self.axes[k];
+        let ends = |index: ElementIndex| self.mesh.element(index).bin[axis] == bin && self.extents_of(index)[k].1 == t;
+        self.mesh.element_indices().any(ends).then_some((bin, t, Side::Left))
+    }
+
+    /// The extents of an element along `axes`.
+    fn extents_of(&self, element: ElementIndex) -> &[(f64, f64)] {
+        let count = self.axes.len();
+        &self.extents[element.get() * count..(element.get() + 1) * count]
     }
 
     /// The integral over the slices at given planes, if there are any.
     fn integral(&self, rules: &Rules, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
-        let bin: Vec<u32> = cuts.iter().map(|cut| cut.0).collect();
+        let bin: Vec<BinIndex> = cuts.iter().map(|cut| cut.0).collect();
         let planes: Vec<Plane> =
             self.axes.iter().zip(cuts).map(|(axis, cut)| Plane { axis: *axis, at: cut.1, side: cut.2 }).collect();
         let mut point = vec![0.0; self.mesh.dimension()];
         planes.iter().for_each(|plane| point[plane.axis] = plane.at);
         let mut sum = None;
         for &index in self.by_bin.get(&bin)? {
-            let extents = &self.extents[index * cuts.len()..(index + 1) * cuts.len()];
-            if !extents.iter().zip(&planes).all(|(extent, plane)| plane.side.meets(*extent, plane.at)) {
+            if !self.extents_of(index).iter().zip(&planes).all(|(extent, plane)| plane.side.meets(*extent, plane.at)) {
                 continue;
             }
-            let element = &self.mesh.elements[index];
+            let element = self.mesh.element(index);
             for piece in slice(element, &self.mesh.grid, &planes) {
                 let sum = sum.get_or_insert(0.0);
                 visit(rules, &piece, |t, weight| {

@@ -1,5 +1,6 @@
 //! A whole density at a point: the weighted sum of its components.
 
+use crate::density::BinIndex;
 use crate::density::functions::ComponentFunctions;
 
 /// `sum_c weights_c q_c`, relative to the whole box, with memory for the components.
@@ -15,7 +16,7 @@ impl<'a> Mixture<'a> {
     }
 
     /// The sum at local coordinates of a bin.
-    pub fn value(&mut self, bin: &[u32], t: &[f64]) -> f64 {
+    pub fn value(&mut self, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.functions.values(bin, t, &mut self.values);
         self.values.iter().zip(self.weights).map(|(q, w)| w * q).sum()
     }

@@ -21,9 +21,10 @@ use super::super::slice::{Plane, Side, Slicer};
 use super::super::univariate::Univariate;
 use super::Marginal;
 use super::mixture::Mixture;
+use crate::density::BinIndex;
 use crate::density::functions::ComponentFunctions;
 use crate::density::gauss::Gauss;
-use crate::density::mesh::{Degree, Element, Mesh, Shape};
+use crate::density::mesh::{Degree, Element, ElementIndex, Mesh, Shape};
 use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 
@@ -39,22 +40,36 @@ pub(crate) struct Slices {
     parts: Vec<Part>,
     stretches: Vec<Stretch>,
     /// Parts that a stretch passes through, stretch by stretch.
-    met: Vec<u32>,
+    met: Vec<PartIndex>,
 }
 
 /// An element between neighbouring projections of its own vertices.
 #[derive(Debug)]
 struct Part {
-    element: usize,
+    element: ElementIndex,
     low: f64,
     high: f64,
     /// Slices that determine a polynomial on it.
     nodes: usize,
 }
 
+/// Which part of [`Slices`].
+#[derive(Clone, Copy, Debug)]
+struct PartIndex(u32);
+
+impl PartIndex {
+    fn new(index: usize) -> PartIndex {
+        PartIndex(u32::try_from(index).expect("parts that fit into memory are fewer than 2^32"))
+    }
+
+    fn get(self) -> usize {
+        self.0 as usize
+    }
+}
+
 #[derive(Debug)]
 struct Stretch {
-    bin: usize,
+    bin: BinIndex,
     low: f64,
     high: f64,
     nodes: usize,
@@ -63,7 +78,7 @@ struct Stretch {
 
 /// A polynomial piece of a marginal before normalisation, in local coordinates of a bin.
 pub(super) struct Stretched {
-    pub bin: usize,
+    pub bin: BinIndex,
     pub low: f64,
     pub high: f64,
     pub values: Vec<f64>,
@@ -75,8 +90,8 @@ impl Slices {
         let n = mesh.dimension();
         let bins = mesh.grid.axes()[axis].bins();
         let mut by_bin = vec![Vec::new(); bins];
-        for (index, element) in mesh.elements.iter().enumerate() {
-            by_bin[element.bin[axis] as usize].push(index);
+        for element in mesh.element_indices() {
+            by_bin[mesh.element(element).bin[axis].get()].push(element);
         }
         let mut slices = Slices {
             mesh: mesh.clone(),
@@ -86,18 +101,18 @@ impl Slices {
             stretches: Vec::new(),
             met: Vec::new(),
         };
-        for (bin, elements) in by_bin.iter().enumerate() {
+        for (bin, elements) in mesh.grid.axes()[axis].bin_indices().zip(&by_bin) {
             slices.add_bin(bin, elements, degree);
         }
         slices
     }
 
-    fn add_bin(&mut self, bin: usize, elements: &[usize], degree: Degree) {
+    fn add_bin(&mut self, bin: BinIndex, elements: &[ElementIndex], degree: Degree) {
         let n = self.mesh.dimension();
         let first_part = self.parts.len();
         let (mut projections, mut narrowest) = (Vec::new(), f64::INFINITY);
         for &element in elements {
-            let shape = &self.mesh.elements[element].shape;
+            let shape = &self.mesh.element(element).shape;
             let own = self::projections(shape, n, self.axis);
             let nodes = if matches!(shape, Shape::Cuboid(..)) { degree.axis + 1 } else { degree.total + n };
             let ends = own.windows(2).filter(|ends| ends[0] < ends[1]);
@@ -112,10 +127,10 @@ impl Slices {
         for (index, part) in self.parts.iter().enumerate().skip(first_part) {
             let first = middles.partition_point(|middle| *middle < part.low);
             let last = middles.partition_point(|middle| *middle < part.high);
-            met[first..last].iter_mut().for_each(|met| met.push(index as u32));
+            met[first..last].iter_mut().for_each(|met| met.push(PartIndex::new(index)));
         }
         for (ends, met) in breaks.windows(2).zip(met) {
-            if let Some(nodes) = met.iter().map(|part| self.parts[*part as usize].nodes).max() {
+            if let Some(nodes) = met.iter().map(|part| self.parts[part.get()].nodes).max() {
                 let from = self.met.len();
                 self.met.extend(met);
                 let met = from..self.met.len();
@@ -132,14 +147,14 @@ impl Slices {
             .par_iter()
             .map_init(scratch, |(slicer, mixture, point), part| {
                 checkpoint();
-                let element = &self.mesh.elements[part.element];
+                let element = self.mesh.element(part.element);
                 let nodes = nodes(part.nodes, part.low, part.high);
                 let values: Vec<f64> = nodes.map(|t| self.integral(element, t, slicer, mixture, point)).collect();
                 Univariate::from_values(&values)
             })
             .collect();
-        let sum = |met: &[u32], t: f64| {
-            let parts = met.iter().map(|part| (&self.parts[*part as usize], &curves[*part as usize]));
+        let sum = |met: &[PartIndex], t: f64| {
+            let parts = met.iter().map(|part| (&self.parts[part.get()], &curves[part.get()]));
             // A node can lie outside by as much as projections that count as one are apart.
             parts.map(|(part, curve)| curve.value(((t - part.low) / (part.high - part.low)).clamp(0.0, 1.0))).sum()
         };
@@ -161,7 +176,7 @@ impl Slices {
         point: &mut [f64],
     ) -> f64 {
         let axis = &self.mesh.grid.axes()[self.axis];
-        let share = axis.width(element.bin[self.axis] as usize) / axis.length();
+        let share = axis.width(element.bin[self.axis]) / axis.length();
         let plane = Plane { axis: self.axis, at, side: Side::Right };
         point[self.axis] = at;
         let mut sum = 0.0;

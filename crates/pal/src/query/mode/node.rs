@@ -6,7 +6,8 @@ use super::bound::{MAX_DEPTH, View, growth};
 use super::hull::Hull;
 use super::place::Candidate;
 use super::series::Series;
-use crate::density::mesh::Shape;
+use crate::density::BinIndex;
+use crate::density::mesh::{ElementIndex, Shape};
 use crate::interrupt::checkpoint;
 
 /// Boxes are kept at least this wide, in local coordinates; narrower ones are not cut.
@@ -23,7 +24,7 @@ const FAMILY_ROUNDING: f64 = 16.0;
 
 /// A box or simplex inside one element.
 pub(super) struct Node {
-    element: usize,
+    element: ElementIndex,
     depth: u32,
     shape: Shape,
     low: Vec<f64>,
@@ -56,7 +57,7 @@ pub(super) struct Report {
 
 impl Context<'_> {
     /// The density on a whole bin.
-    pub fn series(&self, bin: &[u32]) -> Series {
+    pub fn series(&self, bin: &[BinIndex]) -> Series {
         let coefficients = self.problem.functions.chebyshev(bin, &self.weights);
         let size: f64 = coefficients.iter().map(|c| c.abs()).sum();
         let error = FAMILY_ROUNDING * (self.basis.exponents.degree() + 1) as f64 * f64::EPSILON * size;
@@ -64,9 +65,9 @@ impl Context<'_> {
     }
 
     /// The node of a whole element, given the series of its bin.
-    pub fn root(&self, element: usize, series: &Series, best: Option<f64>) -> Report {
+    pub fn root(&self, element: ElementIndex, series: &Series, best: Option<f64>) -> Report {
         checkpoint();
-        let shape = match &self.problem.mesh.elements[element].shape {
+        let shape = match &self.problem.mesh.element(element).shape {
             // The region is inside the box of the grid, whatever rounding says.
             Shape::Cuboid(low, high) => Shape::Cuboid(clamped(low), clamped(high)),
             Shape::Simplex(vertices) => Shape::Simplex(clamped(vertices)),
@@ -117,7 +118,7 @@ impl Context<'_> {
         report
     }
 
-    fn examine(&self, element: usize, depth: u32, shape: Shape, whole: Part, best: Option<f64>) -> Report {
+    fn examine(&self, element: ElementIndex, depth: u32, shape: Shape, whole: Part, best: Option<f64>) -> Report {
         let basis = &self.basis;
         let n = basis.dimension;
         let degree = basis.degree(whole.series.coefficients.len());
@@ -177,7 +178,7 @@ impl Context<'_> {
     }
 
     /// How much a cut across each axis can lower the bound; 0 where doubles do not allow one.
-    fn cut_weights(&self, element: usize, series: &Series, half: &[f64]) -> Vec<f64> {
+    fn cut_weights(&self, element: ElementIndex, series: &Series, half: &[f64]) -> Vec<f64> {
         let basis = &self.basis;
         let c = &series.coefficients;
         let mut weights: Vec<f64> = (0..basis.dimension).map(|i| 1e-3 * basis.linear(c, i).abs()).collect();
@@ -186,18 +187,19 @@ impl Context<'_> {
         }
         // An axis that does not matter now may matter later, and a simplex must not become a needle.
         let floor = 1e-2 * weights.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let bin = &self.problem.mesh.elements[element].bin;
+        let bin = &self.problem.mesh.element(element).bin;
         for (i, weight) in weights.iter_mut().enumerate() {
-            let narrow = MIN_WIDTH.max(self.spacing(i, bin[i] as usize));
+            let narrow = MIN_WIDTH.max(self.spacing(i, bin[i]));
             *weight = if 2.0 * half[i] <= 2.0 * narrow { 0.0 } else { weight.max(floor) };
         }
         weights
     }
 
     /// The distance of neighbouring doubles in a bin, in local coordinates.
-    fn spacing(&self, axis: usize, bin: usize) -> f64 {
+    fn spacing(&self, axis: usize, bin: BinIndex) -> f64 {
         let ends = &self.positions[axis];
-        f64::EPSILON * ends[bin].abs().max(ends[bin + 1].abs()) / self.problem.mesh.grid.axes()[axis].width(bin)
+        f64::EPSILON * ends[bin.get()].abs().max(ends[bin.get() + 1].abs())
+            / self.problem.mesh.grid.axes()[axis].width(bin)
     }
 }
 

@@ -4,6 +4,8 @@
 //! inequality even an exact vertex is outside. So the point is moved towards the centre of its element, by as little as will do.
 
 use super::Problem;
+use crate::density::BinIndex;
+use crate::density::mesh::ElementIndex;
 
 /// The first share of the way to the centre that is tried, and how much longer the next one is.
 const FIRST_STEP: f64 = 1e-15;
@@ -18,12 +20,12 @@ pub(super) struct Candidate {
 
 impl Problem<'_> {
     /// A point that satisfies the constraint near local coordinates of an element, if there is one on the way to its centre.
-    pub(super) fn place(&self, element: usize, t: &[f64], weights: &[f64]) -> Option<Candidate> {
-        let element = &self.mesh.elements[element];
+    pub(super) fn place(&self, element: ElementIndex, t: &[f64], weights: &[f64]) -> Option<Candidate> {
+        let element = self.mesh.element(element);
         let grid = &self.mesh.grid;
         let n = grid.dimension();
         let centre = element.shape.centre();
-        let (mut local, mut point, mut bin) = (t.to_vec(), vec![0.0; n], vec![0; n]);
+        let (mut local, mut point, mut bin) = (t.to_vec(), vec![0.0; n], vec![BinIndex::default(); n]);
         let mut values = vec![0.0; self.functions.components()];
         let mut best: Option<Candidate> = None;
         let mut share = 0.0;

@@ -14,6 +14,7 @@ use super::node::{Context, Node, Report};
 use super::place::Candidate;
 use super::series::Series;
 use super::{Mode, ModeOptions, ModeStop, Problem};
+use crate::density::mesh::ElementIndex;
 
 /// Nodes cut in one round.
 const BATCH: usize = 32;
@@ -96,17 +97,17 @@ impl Progress {
         let mut progress = Progress { best: None, heap: BinaryHeap::new(), done: 0.0, nodes: 0, size: 0.0 };
         let elements = &context.problem.mesh.elements;
         let runs: Vec<&[_]> = elements.chunk_by(|a, b| a.bin == b.bin).collect();
-        let mut first = 0;
+        let mut indices = context.problem.mesh.element_indices();
         for runs in runs.chunks(FIRST_BATCH) {
             let series: Vec<Series> = runs.par_iter().map(|run| context.series(&run[0].bin)).collect();
             let of_run = |(run, series): (&&[_], _)| std::iter::repeat_n(series, run.len());
-            let series: Vec<&Series> = runs.iter().zip(&series).flat_map(of_run).collect();
-            for series in series.chunks(FIRST_BATCH) {
+            let series = runs.iter().zip(&series).flat_map(of_run);
+            let roots: Vec<(&Series, ElementIndex)> = series.zip(indices.by_ref()).collect();
+            for roots in roots.chunks(FIRST_BATCH) {
                 let best = progress.value();
-                let examine = |(k, series): (usize, &&Series)| context.root(first + k, series, best);
-                let reports: Vec<Report> = series.par_iter().enumerate().map(examine).collect();
-                first += series.len();
-                for (report, series) in reports.into_iter().zip(series) {
+                let examine = |(series, element): &(&Series, ElementIndex)| context.root(*element, series, best);
+                let reports: Vec<Report> = roots.par_iter().map(examine).collect();
+                for (report, (series, _)) in reports.into_iter().zip(roots) {
                     let size = series.coefficients.iter().map(|c| c.abs()).sum::<f64>();
                     progress.size = progress.size.max(size);
                     progress.take(report);

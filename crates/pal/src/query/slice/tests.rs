@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::density::BinIndex;
 use crate::density::gauss::Gauss;
 use crate::density::grid::Axis;
 use crate::number::Rational;
@@ -34,7 +35,7 @@ fn local_volume(v: &[f64], n: usize) -> f64 {
     determinant(edges) / (1..=n).map(|k| k as f64).product::<f64>()
 }
 
-fn simplex(grid: &Grid, bin: Vec<u32>, v: Vec<f64>) -> Element {
+fn simplex(grid: &Grid, bin: Vec<BinIndex>, v: Vec<f64>) -> Element {
     let volume = grid.share(&bin) * local_volume(&v, bin.len());
     Element { bin, shape: Shape::Simplex(v), volume }
 }
@@ -65,7 +66,7 @@ fn sum_of_slices(element: &Element, grid: &Grid, axis: usize) -> f64 {
     };
     breaks.sort_by(f64::total_cmp);
     let gauss = Gauss::with_points(n + 1);
-    let share = grid.axes()[axis].width(element.bin[axis] as usize) / grid.axes()[axis].length();
+    let share = grid.axes()[axis].width(element.bin[axis]) / grid.axes()[axis].length();
     let one = |low: f64, high: f64| {
         let nodes = gauss.nodes.iter().zip(&gauss.weights);
         nodes.map(|(s, w)| w * total(&slice(element, grid, &[at(axis, low + s * (high - low))]))).sum::<f64>()
@@ -80,7 +81,7 @@ fn slices_add_up_to_the_element() {
     for n in 1..=6 {
         let grid = grid(n);
         for round in 0..10 {
-            let bin: Vec<u32> = (0..n).map(|_| (next() * 2.0) as u32).collect();
+            let bin: Vec<BinIndex> = (0..n).map(|_| BinIndex::new((next() * 2.0) as usize)).collect();
             let v: Vec<f64> = (0..n * (n + 1)).map(|_| next()).collect();
             let low: Vec<f64> = (0..n).map(|_| next() / 2.0).collect();
             let high: Vec<f64> = (0..n).map(|_| 0.5 + next() / 2.0).collect();
@@ -100,7 +101,7 @@ fn volumes_agree_with_determinants_and_staircases_are_counted() {
     for n in 2..=6 {
         let grid = grid(n);
         for _ in 0..20 {
-            let element = simplex(&grid, vec![1; n], (0..n * (n + 1)).map(|_| next()).collect());
+            let element = simplex(&grid, vec![BinIndex::new(1); n], (0..n * (n + 1)).map(|_| next()).collect());
             let Shape::Simplex(v) = &element.shape else { unreachable!() };
             let plane = at(n - 1, 0.5);
             let below = (0..=n).filter(|i| v[i * n + n - 1] <= 0.5).count();
@@ -120,18 +121,18 @@ fn volumes_agree_with_determinants_and_staircases_are_counted() {
 #[test]
 fn vertices_in_the_plane_belong_to_one_side() {
     let grid = grid(2);
-    let triangle = simplex(&grid, vec![0, 0], vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
+    let triangle = simplex(&grid, vec![BinIndex::default(); 2], vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
     let length = |at, side| total(&slice(&triangle, &grid, &[Plane { axis: 0, at, side }]));
     assert!((length(0.0, Side::Right) - 1.0 / 3.0).abs() < 1e-15);
     assert_eq!(length(0.0, Side::Left), 0.0);
     assert_eq!((length(1.0, Side::Right), length(1.0, Side::Left)), (0.0, 0.0));
     assert_eq!((length(-0.1, Side::Right), length(1.1, Side::Left)), (0.0, 0.0));
-    let mirrored = simplex(&grid, vec![0, 0], vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
+    let mirrored = simplex(&grid, vec![BinIndex::default(); 2], vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
     let length = |at, side| total(&slice(&mirrored, &grid, &[Plane { axis: 0, at, side }]));
     assert!((length(1.0, Side::Left) - 1.0 / 3.0).abs() < 1e-15);
     assert_eq!(length(1.0, Side::Right), 0.0);
     // A vertex between the others: from both sides the same.
-    let kite = simplex(&grid, vec![0, 0], vec![0.0, 0.0, 1.0, 0.0, 0.5, 1.0]);
+    let kite = simplex(&grid, vec![BinIndex::default(); 2], vec![0.0, 0.0, 1.0, 0.0, 0.5, 1.0]);
     let length = |side| total(&slice(&kite, &grid, &[Plane { axis: 0, at: 0.5, side }]));
     assert_eq!(length(Side::Left), length(Side::Right));
     assert!((length(Side::Right) - 1.0 / 3.0).abs() < 1e-15);
@@ -142,7 +143,7 @@ fn several_planes_leave_a_length() {
     // {x, y, z >= 0, x + y + z <= 1} at x = 0.2, y = 0.3: z from 0 to 0.5, on an axis of length 3.
     let grid = grid(3);
     let v = vec![0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
-    let corner = simplex(&grid, vec![0; 3], v);
+    let corner = simplex(&grid, vec![BinIndex::default(); 3], v);
     for planes in [[at(0, 0.2), at(1, 0.3)], [at(1, 0.3), at(0, 0.2)]] {
         let slices = slice(&corner, &grid, &planes);
         assert!((total(&slices) - 0.5 / 3.0).abs() < 1e-15);
@@ -160,7 +161,7 @@ fn slivers_keep_their_volume() {
     for width in [1e-9, 1e-12, 1e-14] {
         let v = vec![0.5, 0.0, 0.5 + width, 1.0, 0.5 + width / 3.0, 0.2];
         let volume = 1e-13;
-        let sliver = Element { bin: vec![1, 0], shape: Shape::Simplex(v), volume };
+        let sliver = Element { bin: [1, 0].map(BinIndex::new).to_vec(), shape: Shape::Simplex(v), volume };
         for axis in 0..2 {
             // Nodes of a sliver 1e-14 wide are a few doubles apart: only there is the quadrature, not the slice, inexact.
             let allowed = if axis == 0 { 1e-16 / width * 4.0 } else { 1e-12 };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 pub(super) use certificates::noise;
 
 use super::{Mode, ModeOptions, ModeStop, Problem, search};
+use crate::density::BinIndex;
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions};
 use crate::density::grid::{Axis, Grid};
@@ -18,7 +19,7 @@ use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::region::Region;
 
-type Function = dyn Fn(&[u32], &[f64]) -> f64 + Send + Sync;
+type Function = dyn Fn(&[BinIndex], &[f64]) -> f64 + Send + Sync;
 
 /// Multiples of one function of local coordinates, polynomial on every bin; coefficients come from interpolation.
 struct Known {
@@ -38,11 +39,11 @@ impl ComponentFunctions for Known {
         Degree { total: self.exponents.degree(), axis: *self.degrees.iter().max().unwrap() }
     }
 
-    fn values(&self, bin: &[u32], t: &[f64], out: &mut [f64]) {
+    fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         (0..out.len()).for_each(|c| out[c] = self.value(c, bin, t));
     }
 
-    fn value(&self, component: usize, bin: &[u32], t: &[f64]) -> f64 {
+    fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.factors[component] * (self.function)(bin, t)
     }
 }
@@ -52,7 +53,7 @@ impl ChebyshevSeries for Known {
         &self.exponents
     }
 
-    fn chebyshev(&self, bin: &[u32], weights: &[f64]) -> Vec<f64> {
+    fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64> {
         let n = bin.len();
         let factor: f64 = weights.iter().zip(&self.factors).map(|(w, f)| w * f).sum();
         let node =
@@ -141,7 +142,7 @@ impl Scene {
         let mesh = Mesh::new(&region, &grid).unwrap();
         let degrees = (0..exponents.dimension()).map(|j| exponents.iter().map(|a| usize::from(a[j])).max().unwrap());
         let places = grid.clone();
-        let local = move |bin: &[u32], t: &[f64]| {
+        let local = move |bin: &[BinIndex], t: &[f64]| {
             let mut point = vec![0.0; t.len()];
             places.place(bin, t, &mut point);
             function(&point)
@@ -171,7 +172,7 @@ impl Scene {
     }
 
     fn value(&self, point: &[f64]) -> f64 {
-        let (mut bin, mut t) = (vec![0; point.len()], vec![0.0; point.len()]);
+        let (mut bin, mut t) = (vec![BinIndex::default(); point.len()], vec![0.0; point.len()]);
         self.mesh.grid.locate(point, &mut bin, &mut t);
         self.known.value(0, &bin, &t)
     }
