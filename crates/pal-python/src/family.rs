@@ -146,7 +146,7 @@ impl Family {
                 dict.set_item("params", recipe.axes.iter().map(|axis| axis.params).collect::<Vec<_>>())?;
                 dict.set_item("nodes", recipe.axes.iter().map(|axis| axis.nodes).collect::<Vec<_>>())?;
                 let axes = self.0.support().grid().axes();
-                let rests: Vec<_> = axes.iter().map(|axis| array(py, axis.rests())).collect();
+                let rests: Vec<_> = axes.iter().map(|axis| array(py, axis.low_parts())).collect();
                 dict.set_item("rests", rests)?;
                 let widths = axes.iter().map(|axis| axis.bin_indices().map(|bin| axis.width(bin)).collect());
                 dict.set_item("widths", widths.map(|widths| array(py, widths)).collect::<Vec<_>>())?;

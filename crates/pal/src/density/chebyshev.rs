@@ -1,8 +1,9 @@
 //! Chebyshev polynomials T_k(x) = cos(k arccos x) on [-1, 1].
 //!
-//! They stay below 1, so coefficients are as small as the polynomial, and `T_a T_b = (T_(a+b) + T_|a-b|) / 2` multiplies without cancellation.
+//! Their values are at most 1 in magnitude, so that coefficients are as small as the polynomial, and
+//! `T_a T_b = (T_(a+b) + T_|a-b|) / 2` multiplies without cancellation.
 
-/// T_0 .. T_k at x, as many as fit.
+/// Computes T_0, T_1, .. at x, as many as `out` has room for.
 pub(crate) fn values(x: f64, out: &mut [f64]) {
     for k in 0..out.len() {
         out[k] = match k {
@@ -13,7 +14,7 @@ pub(crate) fn values(x: f64, out: &mut [f64]) {
     }
 }
 
-/// The derivatives of some order of T_0 .. T_k at x.
+/// Computes the derivatives of an order of T_0, T_1, .. at x, as many as `out` has room for.
 pub(crate) fn derivatives(x: f64, order: u16, out: &mut [f64]) {
     values(x, out);
     for order in 1..=order {
@@ -29,7 +30,7 @@ pub(crate) fn derivatives(x: f64, order: u16, out: &mut [f64]) {
     }
 }
 
-/// The square of a polynomial.
+/// The Chebyshev coefficients of the square of a polynomial.
 pub(crate) fn square(coefficients: &[f64]) -> Vec<f64> {
     let mut square = vec![0.0; 2 * coefficients.len().max(1) - 1];
     for (a, x) in coefficients.iter().enumerate() {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::Density;
+use super::cubature::MeshCubature;
 use super::error::DensityError;
 use super::kind::{Expansion, FamilyKind, Form};
 use super::recipe::Recipe;
-use super::rules::Rules;
 use super::support::Support;
 use super::weights::log_sum_exp;
 use super::{BinIndex, Grid, Settings, SplineMixture, SumOfSquares};
@@ -155,7 +155,10 @@ impl Family {
     pub fn contains(&self, points: &[f64]) -> Vec<bool> {
         let mut inside = self.support().membership().contains_batch(points);
         let grid = self.support().grid();
-        inside.iter_mut().zip(points.chunks(self.dimension())).for_each(|(flag, y)| *flag = *flag && grid.surrounds(y));
+        inside
+            .iter_mut()
+            .zip(points.chunks(self.dimension()))
+            .for_each(|(flag, y)| *flag = *flag && grid.box_contains(y));
         inside
     }
 
@@ -325,7 +328,7 @@ impl Family {
 
     fn by_cubature(&self, support: &Support, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let rules = Rules::new(self.dimension(), self.family.degree().times(extra));
+        let rules = MeshCubature::new(self.dimension(), self.family.degree().times(extra));
         let functions = self.family.functions(expansion);
         let mut sum = 0.0;
         for element in &support.mesh.elements {
@@ -375,7 +378,7 @@ impl Family {
         form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
         if direct != weights {
             let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
-            let rules = Rules::new(self.dimension(), self.family.degree());
+            let rules = MeshCubature::new(self.dimension(), self.family.degree());
             let functions = self.family.functions(&row.expansion);
             for element in &self.support().mesh.elements {
                 rules.visit(element, |t, weight| {
@@ -391,7 +394,7 @@ impl Family {
         let n = point.len();
         let (mut bin, mut t) = (vec![BinIndex::default(); n], vec![0.0; n]);
         self.support().grid().locate(point, &mut bin, &mut t);
-        if !Grid::covers(&t) {
+        if !Grid::in_bin(&t) {
             return;
         }
         let functions = &sums.functions.get_or_insert_with(|| self.family.functions(&row.expansion)).clone();

@@ -1,4 +1,4 @@
-//! A non-negative piecewise polynomial: what one parameter vector of a family stands for.
+//! The functions that one parameter vector of a family stands for: non-negative piecewise polynomials.
 
 use super::grid::BinIndex;
 use super::mesh::Degree;
@@ -8,39 +8,39 @@ use crate::moments::Exponents;
 ///
 /// All queries on a single density are written against this trait and know nothing of families.
 pub trait ComponentFunctions: Send + Sync {
-    /// How many components there are.
+    /// The number of components.
     fn components(&self) -> usize;
 
     /// The degree of every component.
     fn degree(&self) -> Degree;
 
-    /// All components at local coordinates of a bin.
+    /// Computes the values of all components at local coordinates of a bin.
     fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]);
 
-    /// One component at local coordinates of a bin.
+    /// The value of one component at local coordinates of a bin.
     fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64;
 
-    /// The logarithm of one component; overridden where a value may underflow.
+    /// The logarithm of the value of one component. A kind of family whose values may underflow overrides this.
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.value(component, bin, t).ln()
     }
 
-    /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between the two. A point on an
-    /// edge is counted to the bin above it, which may be empty.
+    /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between the
+    /// two. A point on an edge belongs to the bin above it, which may be empty.
     fn enter(&self, _bin: &mut [BinIndex], _t: &mut [f64]) {}
 }
 
-/// ComponentFunctions that know their coefficients.
+/// Component functions that know their coefficients in Chebyshev polynomials.
 pub trait ChebyshevSeries: ComponentFunctions {
     /// The exponents of [`ChebyshevSeries::chebyshev`].
     fn chebyshev_exponents(&self) -> &Exponents;
 
-    /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order of
-    /// [`ChebyshevSeries::chebyshev_exponents`].
+    /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order
+    /// of [`ChebyshevSeries::chebyshev_exponents`].
     fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64>;
 }
 
-/// Components that know how they depend on the coefficients of their family.
+/// Component functions that know how they depend on the coefficients of their family.
 pub trait Differentiable: ChebyshevSeries {
     /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
     fn add_gradient(&self, bin: &[BinIndex], t: &[f64], weights: &[f64], gradient: &mut [f64]);

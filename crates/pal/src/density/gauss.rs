@@ -1,4 +1,4 @@
-//! Gauss-Legendre quadrature: `points` nodes integrate polynomials of degree `2 points - 1` exactly.
+//! Gauss-Legendre quadrature: `m` nodes integrate polynomials up to degree `2 m - 1` exactly.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,7 +11,7 @@ pub(crate) struct Gauss {
 }
 
 impl Gauss {
-    /// The rule with so many nodes (at least one); computed once per process.
+    /// The rule with `points` nodes, which are at least one; computed once per process.
     pub fn with_points(points: usize) -> Arc<Gauss> {
         static KNOWN: OnceLock<Mutex<HashMap<usize, Arc<Gauss>>>> = OnceLock::new();
         let known = KNOWN.get_or_init(Mutex::default);
@@ -20,32 +20,32 @@ impl Gauss {
         known.entry(points.max(1)).or_insert_with(|| Arc::new(Gauss::compute(points.max(1)))).clone()
     }
 
-    /// The smallest rule that is exact for polynomials of a degree.
+    /// The smallest rule that is exact for polynomials up to a degree.
     pub fn for_degree(degree: usize) -> Arc<Gauss> {
         Gauss::with_points(degree / 2 + 1)
     }
 
-    /// Newton's method on the Legendre polynomial from the usual first guesses.
+    /// Newton's method on the Legendre polynomial, from the asymptotic formula for its zeros.
     fn compute(m: usize) -> Gauss {
         let mut rule = Gauss { nodes: vec![0.5; m], weights: vec![1.0; m] };
         for k in 0..m.div_ceil(2) {
             let mut x = (std::f64::consts::PI * (k as f64 + 0.75) / (m as f64 + 0.5)).cos();
-            let mut slope = 1.0;
+            let mut derivative = 1.0;
             for _ in 0..100 {
                 let (p, d) = legendre(m, x);
-                slope = d;
+                derivative = d;
                 let step = p / d;
                 x -= step;
                 if step.abs() < 1e-16 {
-                    slope = legendre(m, x).1;
+                    derivative = legendre(m, x).1;
                     break;
                 }
             }
             if 2 * k + 1 == m {
                 x = 0.0;
-                slope = legendre(m, x).1;
+                derivative = legendre(m, x).1;
             }
-            let weight = 1.0 / ((1.0 - x * x) * slope * slope);
+            let weight = 1.0 / ((1.0 - x * x) * derivative * derivative);
             (rule.nodes[k], rule.nodes[m - 1 - k]) = ((1.0 - x) / 2.0, (1.0 + x) / 2.0);
             (rule.weights[k], rule.weights[m - 1 - k]) = (weight, weight);
         }

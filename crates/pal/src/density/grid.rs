@@ -1,11 +1,12 @@
-//! The bounding box of a region cut into bins, and local coordinates in them.
+//! The bounding box of a region cut into bins, and local coordinates in the bins.
 //!
-//! A density family is polynomial on every bin. Inside a bin everything is computed in local coordinates `t` in [0, 1] per axis, which
-//! come from exact vertices: a bin that is narrow and far from the origin loses no digits.
+//! A density family is a polynomial on every bin. Inside a bin everything is computed in local coordinates `t`, which run
+//! from 0 to 1 along every axis and come from exact vertices: a bin that is narrow and far from the origin loses no
+//! digits.
 
 use crate::number::{self, Rational};
 
-/// Which bin of an axis: the bins are counted from 0 at the lower end. A bin of the grid is a list of these, one per axis.
+/// Which bin of an axis, counted from 0 at the lower end. A bin of the grid is a list of these, one per axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BinIndex(u32);
 
@@ -34,53 +35,53 @@ impl BinIndex {
 #[derive(Clone, Debug)]
 pub struct Axis {
     edges: Vec<Rational>,
-    /// The edges in doubles, and what is left of them after rounding.
+    /// The edges as double-doubles: the edge rounded to float64, and the low part that rounding leaves.
     rounded: Vec<(f64, f64)>,
     widths: Vec<f64>,
     length: f64,
-    /// Lower ends of the bins as parts of the length.
+    /// Edges as fractions of the length of the axis, from 0 to 1.
     starts: Vec<f64>,
 }
 
 impl Axis {
-    /// Bins between consecutive edges, which must increase. `None` if there are fewer than two or if a bin is narrower than doubles can tell.
+    /// Bins between consecutive edges, which must increase. `None` if there are fewer than two edges, or if float64 cannot
+    /// represent an edge or the width of a bin.
     pub(crate) fn new(edges: Vec<Rational>) -> Option<Axis> {
         if edges.len() < 2 || edges.windows(2).any(|pair| pair[0] >= pair[1]) {
             return None;
         }
-        let rounded: Vec<(f64, f64)> = edges
-            .iter()
-            .map(|edge| {
-                let near = number::to_f64(edge);
-                let rest = number::from_f64(near).map_or(0.0, |near| number::to_f64(&(edge - near)));
-                (near, rest)
-            })
-            .collect();
+        let double_double = |edge: &Rational| {
+            let high = number::to_f64(edge);
+            let exact = number::from_f64(high).ok()?;
+            Some((high, number::to_f64(&(edge - exact))))
+        };
+        let rounded: Vec<(f64, f64)> = edges.iter().map(double_double).collect::<Option<_>>()?;
         let widths: Vec<f64> = edges.windows(2).map(|pair| number::to_f64(&(&pair[1] - &pair[0]))).collect();
-        let length = number::to_f64(&(&edges[edges.len() - 1] - &edges[0]));
-        let sound = rounded.iter().all(|(near, _)| near.is_finite())
-            && widths.iter().chain([&length]).all(|width| width.is_normal());
-        let whole = &edges[edges.len() - 1] - &edges[0];
-        let starts = edges.iter().map(|edge| number::to_f64(&((edge - &edges[0]) / &whole))).collect();
-        sound.then_some(Axis { edges, rounded, widths, length, starts })
+        let exact_length = &edges[edges.len() - 1] - &edges[0];
+        let length = number::to_f64(&exact_length);
+        if !widths.iter().chain([&length]).all(|width| width.is_normal()) {
+            return None;
+        }
+        let starts = edges.iter().map(|edge| number::to_f64(&((edge - &edges[0]) / &exact_length))).collect();
+        Some(Axis { edges, rounded, widths, length, starts })
     }
 
-    /// Ends of the bins: one more than there are bins.
+    /// The ends of the bins: one more than there are bins.
     pub fn edges(&self) -> &[Rational] {
         &self.edges
     }
 
-    /// Ends of the bins in doubles.
+    /// The ends of the bins, rounded to float64.
     pub fn positions(&self) -> Vec<f64> {
-        self.rounded.iter().map(|(near, _)| *near).collect()
+        self.rounded.iter().map(|(high, _)| *high).collect()
     }
 
-    /// What is left of the ends of the bins after rounding them to doubles.
-    pub fn rests(&self) -> Vec<f64> {
-        self.rounded.iter().map(|(_, rest)| *rest).collect()
+    /// The low parts of the ends of the bins: what rounding them to float64 leaves.
+    pub fn low_parts(&self) -> Vec<f64> {
+        self.rounded.iter().map(|(_, low)| *low).collect()
     }
 
-    /// How many bins there are.
+    /// The number of bins.
     pub fn bins(&self) -> usize {
         self.widths.len()
     }
@@ -99,46 +100,55 @@ impl Axis {
         self.widths[bin.get()]
     }
 
-    /// The whole length of the axis.
+    /// The length of the axis: the sum of the widths of its bins.
     pub(crate) fn length(&self) -> f64 {
         self.length
     }
 
-    /// How far along the axis a local coordinate lies: 0 at its lower end, 1 at its upper end.
-    pub(crate) fn share(&self, bin: BinIndex, t: f64) -> f64 {
-        self.starts[bin.get()] + t * (self.width(bin) / self.length)
+    /// The width of a bin as a fraction of the length of the axis.
+    pub(crate) fn width_fraction(&self, bin: BinIndex) -> f64 {
+        self.width(bin) / self.length
     }
 
-    /// The position so far along the axis, rounded.
-    pub(crate) fn at_share(&self, share: f64) -> f64 {
-        let (near, rest) = self.rounded[0];
-        near + (rest + share * self.length)
+    /// The distance of a local coordinate from the lower end of the axis, as a fraction of the length of the axis.
+    pub(crate) fn fraction(&self, bin: BinIndex, t: f64) -> f64 {
+        self.starts[bin.get()] + t * self.width_fraction(bin)
     }
 
-    /// The bin of a position; beyond the ends, the first or last.
+    /// The position at a fraction of the axis, rounded: the lower end at 0, the upper end at 1.
+    pub(crate) fn at_fraction(&self, fraction: f64) -> f64 {
+        let (high, low) = self.rounded[0];
+        high + (low + fraction * self.length)
+    }
+
+    /// The bin that contains a position; the first or last bin for positions beyond the ends. A position on an edge is in
+    /// the bin above it.
     pub fn bin_of(&self, y: f64) -> BinIndex {
         let inner = &self.rounded[1..self.rounded.len() - 1];
-        BinIndex::new(inner.partition_point(|(near, rest)| (y - near) - rest >= 0.0))
+        BinIndex::new(inner.partition_point(|(high, low)| (y - high) - low >= 0.0))
     }
 
     /// The local coordinate of a position in a bin.
     pub fn local(&self, bin: BinIndex, y: f64) -> f64 {
-        let (near, rest) = self.rounded[bin.get()];
-        ((y - near) - rest) / self.width(bin)
+        let (high, low) = self.rounded[bin.get()];
+        ((y - high) - low) / self.width(bin)
     }
 
-    /// The position of a local coordinate, rounded.
+    /// The position of a local coordinate of a bin, rounded.
     pub fn global(&self, bin: BinIndex, t: f64) -> f64 {
         // From the nearer end, so that both ends are met.
         if t <= 0.5 {
-            let (near, rest) = self.rounded[bin.get()];
-            near + (rest + t * self.width(bin))
+            let (high, low) = self.rounded[bin.get()];
+            high + (low + t * self.width(bin))
         } else {
-            let (near, rest) = self.rounded[bin.get() + 1];
-            near + (rest - (1.0 - t) * self.width(bin))
+            let (high, low) = self.rounded[bin.get() + 1];
+            high + (low - (1.0 - t) * self.width(bin))
         }
     }
 }
+
+/// Local coordinates this far outside of [0, 1] are taken to be rounded ones from inside.
+const LOCAL_SLACK: f64 = 1e-9;
 
 /// The box of a region cut into bins along every axis.
 #[derive(Clone, Debug)]
@@ -151,7 +161,7 @@ impl Grid {
         Grid { axes }
     }
 
-    /// The axes.
+    /// The axes, one per variable.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
@@ -161,28 +171,28 @@ impl Grid {
         self.axes.len()
     }
 
-    /// How many bins there are in all.
+    /// The number of bins of the grid: the product over all axes.
     pub fn bins(&self) -> usize {
         self.axes.iter().map(Axis::bins).product()
     }
 
-    /// The logarithm of the volume of the whole box.
+    /// The logarithm of the volume of the box.
     pub fn log_volume(&self) -> f64 {
         self.axes.iter().map(|axis| axis.length().ln()).sum()
     }
 
-    /// The part of the whole box that a bin fills.
-    pub(crate) fn share(&self, bin: &[BinIndex]) -> f64 {
-        self.axes.iter().zip(bin).map(|(axis, b)| axis.width(*b) / axis.length()).product()
+    /// The volume of a bin as a fraction of the volume of the box.
+    pub(crate) fn bin_fraction(&self, bin: &[BinIndex]) -> f64 {
+        self.axes.iter().zip(bin).map(|(axis, b)| axis.width_fraction(*b)).product()
     }
 
-    /// A monomial in coordinates that run from 0 to 1 over the whole box.
+    /// The value of a monomial in coordinates that run from 0 to 1 over the box, at local coordinates of a bin.
     pub(crate) fn monomial(&self, bin: &[BinIndex], t: &[f64], powers: &[u16]) -> f64 {
-        let parts = powers.iter().enumerate().filter(|(_, power)| **power > 0);
-        parts.map(|(j, power)| self.axes[j].share(bin[j], t[j]).powi(i32::from(*power))).product()
+        let factors = powers.iter().enumerate().filter(|(_, power)| **power > 0);
+        factors.map(|(j, power)| self.axes[j].fraction(bin[j], t[j]).powi(i32::from(*power))).product()
     }
 
-    /// The bin of a point and its coordinates there.
+    /// Computes the bin that contains a point and the local coordinates of the point in that bin.
     pub(crate) fn locate(&self, point: &[f64], bin: &mut [BinIndex], t: &mut [f64]) {
         for (((axis, y), bin), t) in self.axes.iter().zip(point).zip(bin).zip(t) {
             let b = axis.bin_of(*y);
@@ -190,28 +200,30 @@ impl Grid {
         }
     }
 
-    /// What a partial derivative with respect to local coordinates of a bin is multiplied by to be one with respect to coordinates.
-    pub(crate) fn slope(&self, bin: &[BinIndex], orders: &[u16]) -> f64 {
+    /// The factor that turns a partial derivative with respect to local coordinates of a bin, of one order per axis, into
+    /// the one with respect to the coordinates of the user.
+    pub(crate) fn derivative_scale(&self, bin: &[BinIndex], orders: &[u16]) -> f64 {
         let axes = self.axes.iter().zip(bin).zip(orders);
         axes.map(|((axis, b), order)| axis.width(*b).powi(-i32::from(*order))).product()
     }
 
-    /// Whether local coordinates that were located lie in their bin: a constraint may have parts without volume outside of the box.
-    pub(crate) fn covers(t: &[f64]) -> bool {
-        t.iter().all(|t| (-1e-9..=1.0 + 1e-9).contains(t))
+    /// Whether local coordinates from [`Grid::locate`] lie in their bin. They do not for points outside of the box, where
+    /// a constraint may have parts without volume.
+    pub(crate) fn in_bin(t: &[f64]) -> bool {
+        t.iter().all(|t| (-LOCAL_SLACK..=1.0 + LOCAL_SLACK).contains(t))
     }
 
-    /// The same for a point that was not located: whether it lies in the box.
-    pub(crate) fn surrounds(&self, point: &[f64]) -> bool {
-        let slack = 1e-9;
+    /// Whether a point lies in the box, up to rounding.
+    pub(crate) fn box_contains(&self, point: &[f64]) -> bool {
         let within = |(axis, y): (&Axis, &f64)| {
-            *y >= axis.global(BinIndex::default(), -slack) && *y <= axis.global(axis.last_bin(), 1.0 + slack)
+            let first = BinIndex::default();
+            (axis.global(first, -LOCAL_SLACK)..=axis.global(axis.last_bin(), 1.0 + LOCAL_SLACK)).contains(y)
         };
         self.axes.iter().zip(point).all(within)
     }
 
-    /// The point at local coordinates of a bin, rounded.
-    pub(crate) fn place(&self, bin: &[BinIndex], t: &[f64], point: &mut [f64]) {
+    /// Computes the point at local coordinates of a bin, rounded.
+    pub(crate) fn point_at(&self, bin: &[BinIndex], t: &[f64], point: &mut [f64]) {
         for (((axis, b), t), y) in self.axes.iter().zip(bin).zip(t).zip(point) {
             *y = axis.global(*b, *t);
         }

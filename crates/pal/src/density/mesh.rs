@@ -1,13 +1,15 @@
-//! A region as boxes and simplices in bin-local coordinates, and cubature on them.
+//! A region as elements: boxes and simplices in local coordinates of their bins.
 //!
 //! On a simplex with vertices v_0 .. v_n the collapsed (Duffy) coordinates s in [0, 1]^n run through
 //!
 //! ```text
-//! y = v_0 + s_1 ((v_1 - v_0) + s_2 ((v_2 - v_1) + .. s_n (v_n - v_(n-1))))         dy = n! vol s_1^(n-1) s_2^(n-2) .. s_(n-1) ds
+//! y = v_0 + s_1 ((v_1 - v_0) + s_2 ((v_2 - v_1) + .. s_n (v_n - v_(n-1))))
+//! dy = n! vol s_1^(n-1) s_2^(n-2) .. s_(n-1) ds
 //! ```
 //!
-//! and a polynomial in y is a polynomial in every s_j, so that Gauss-Legendre nodes per axis integrate it exactly. All weights are
-//! positive: the integral of a square keeps its relative accuracy whatever the basis it is written in.
+//! and a polynomial in y is a polynomial in every s_j, so that Gauss-Legendre nodes per axis integrate it exactly. All
+//! weights are positive: the integral of a square keeps its relative accuracy whatever the basis it is written in. The
+//! triangulation of cells is that of the PAL paper, Section 4; the cubature on it is in [`super::cubature`].
 
 use std::sync::Arc;
 
@@ -19,28 +21,28 @@ use crate::moments::{Converter, Frame};
 use crate::number::{self, Integer, Rational};
 use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
 
-/// How a piecewise polynomial grows: the total degree on a bin, and the largest degree in a single variable.
+/// The degree of a piecewise polynomial on a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Degree {
-    /// in all variables together
+    /// The total degree, in all variables together.
     pub total: usize,
-    /// in any one variable
+    /// The largest degree in a single variable.
     pub axis: usize,
 }
 
 impl Degree {
-    /// The degree of a product with a polynomial of so many degrees.
+    /// The degree of the product with a polynomial of total degree `other`.
     pub(crate) fn times(self, other: usize) -> Degree {
         Degree { total: self.total + other, axis: self.axis + other }
     }
 }
 
-/// One convex piece, in local coordinates of its bin.
+/// A convex piece of a region inside one bin, in local coordinates of that bin.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub bin: Vec<BinIndex>,
     pub shape: Shape,
-    /// Its volume as a part of the whole box around the region.
+    /// The volume as a fraction of the volume of the box around the region.
     pub volume: f64,
 }
 
@@ -64,7 +66,7 @@ pub(crate) enum Shape {
     Simplex(Vec<f64>),
 }
 
-/// The pieces of a region.
+/// A region cut into elements along a grid.
 #[derive(Clone, Debug)]
 pub struct Mesh {
     pub(crate) grid: Arc<Grid>,
@@ -73,7 +75,7 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// Cuts a region along the edges of the grid and triangulates what is not a box.
+    /// Cuts a region along the edges of the grid and triangulates the cells that are not boxes.
     pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Mesh, MeshError> {
         let inner = grid.axes().iter().map(|axis| axis.edges()[1..axis.bins()].to_vec());
         let cut = region.with_knots(&inner.collect::<Vec<_>>())?;
@@ -97,25 +99,27 @@ impl Mesh {
         self.grid.dimension()
     }
 
-    /// Whether a number is the volume of all elements, as a part of the box: tells tensors of another constraint.
+    /// Whether a number is the volume of all elements as a fraction of the box. A file whose tensors belong to another
+    /// constraint is recognised by this.
     pub(crate) fn is_volume(&self, number: f64) -> bool {
         let volume: f64 = self.elements.iter().map(|element| element.volume).sum();
         (number - volume).abs() <= 1e-6 * volume
     }
 }
 
-/// Why a region cannot be cut.
+/// Why a region cannot be cut into elements.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MeshError {
-    /// See there.
+    /// The knots or the decomposition of the region failed.
     #[error(transparent)]
     Region(#[from] crate::region::RegionError),
-    /// See there.
+    /// The region is unbounded.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
-    /// A cell of many dimensions.
+    /// A cell in many dimensions has too many simplices.
     #[error(
-        "a cell of the region has {0:.0} simplices, and a density needs all of them; at most {MAX_SIMPLICES} are possible. Use fewer variables"
+        "a cell of the region has {0:.0} simplices, and a density needs all of them; at most {MAX_SIMPLICES} are \
+         possible. Use fewer variables"
     )]
     Simplices(f64),
 }
@@ -132,14 +136,15 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     let frame = Frame::unit(&ends);
     let converter = Converter::new(&frame);
     let (corners, coordinate) = converter.corners(polytope);
-    let share = grid.share(&bin);
+    let bin_fraction = grid.bin_fraction(&bin);
     if is_cuboid(polytope) {
         let n = polytope.dimension();
         let fold = |pick: fn(f64, f64) -> f64| -> Vec<f64> {
-            (0..n).map(|j| corners.iter().map(|c| c[j]).reduce(pick).unwrap_or(0.0)).collect()
+            let ends = (0..n).map(|j| corners.iter().map(|c| c[j]).reduce(pick));
+            ends.map(|end| end.expect("a polytope has vertices")).collect()
         };
         let (low, high) = (fold(f64::min), fold(f64::max));
-        let volume = share * cuboid_volume(polytope, &ends);
+        let volume = bin_fraction * cuboid_volume(polytope, &ends);
         return Ok(vec![Element { bin, shape: Shape::Cuboid(low, high), volume }]);
     }
     let lattice = Lattice::new(polytope);
@@ -153,17 +158,18 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     let parts = vertices.zip(&simplices.sizes).map(|(vertices, size)| Element {
         bin: bin.clone(),
         shape: Shape::Simplex(vertices.to_vec()),
-        volume: share * size / n_factorial,
+        volume: bin_fraction * size / n_factorial,
     });
     Ok(parts.filter(|element| element.volume > 0.0).collect())
 }
 
-/// The volume of a box as a part of its bin, from its exact walls: differences of rounded coordinates have few digits if it is thin.
+/// The volume of a box as a fraction of its bin, from its exact facets: differences of rounded coordinates would have few
+/// correct digits for a thin box.
 fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
     let mut sides = vec![Rational::ZERO; bin.len()];
     for (normal, offset) in polytope.half_spaces() {
         for (side, a) in sides.iter_mut().zip(&normal).filter(|(_, a)| !a.is_zero()) {
-            // Upper ends are added, lower ends come with the other sign.
+            // Offsets of upper ends are added; those of lower ends have the opposite sign.
             let size = if *a < Integer::ZERO { -a } else { a.clone() };
             *side += Rational::from(offset.clone()) / Rational::from(size);
         }
@@ -171,16 +177,16 @@ fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
     sides.iter().zip(bin).map(|(side, (low, high))| number::to_f64(&(side / (high - low)))).product()
 }
 
-/// Whether every facet is orthogonal to an axis.
+/// Whether a polytope is a box: every facet is orthogonal to an axis.
 fn is_cuboid(polytope: &Polytope) -> bool {
-    let walls = polytope.half_spaces();
-    walls.len() == 2 * polytope.dimension()
-        && walls.iter().all(|(normal, _)| normal.iter().filter(|a| !a.is_zero()).count() == 1)
+    let facets = polytope.half_spaces();
+    facets.len() == 2 * polytope.dimension()
+        && facets.iter().all(|(normal, _)| normal.iter().filter(|a| !a.is_zero()).count() == 1)
 }
 
-/// Coordinates in the unit cube that run through an element, the same for every element of one shape.
 impl Shape {
-    /// The point at `s` in [0, 1]^n.
+    /// Computes the point of the element at `s` in [0, 1]^n: an affine map of the unit cube for boxes, collapsed coordinates
+    /// for simplices.
     pub fn map(&self, s: &[f64], t: &mut [f64]) {
         match self {
             Shape::Cuboid(low, high) => {
@@ -201,7 +207,8 @@ impl Shape {
         }
     }
 
-    /// The point at a node of a cubature rule: coordinates in the unit cube for boxes, barycentric ones for simplices.
+    /// Computes the point at a node of a cubature rule, which has coordinates in the unit cube for boxes and barycentric
+    /// coordinates for simplices.
     pub fn at(&self, node: &[f64], t: &mut [f64]) {
         match self {
             Shape::Cuboid(..) => self.map(node, t),
@@ -219,8 +226,8 @@ impl Shape {
         match self {
             Shape::Cuboid(low, high) => low.iter().zip(high).map(|(a, b)| (a + b) / 2.0).collect(),
             Shape::Simplex(v) => {
-                // (n + 1) n numbers
-                let n = ((4 * v.len() + 1) as f64).sqrt() as usize / 2;
+                // n (n + 1) numbers, whose integer square root is n.
+                let n = v.len().isqrt();
                 let mut centre = vec![0.0; n];
                 v.chunks(n).for_each(|v| centre.iter_mut().zip(v).for_each(|(c, x)| *c += x / (n + 1) as f64));
                 centre

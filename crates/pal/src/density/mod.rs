@@ -1,6 +1,7 @@
 //! Densities on a constraint: families of non-negative piecewise polynomials with compiled normalisers.
 
 pub(crate) mod chebyshev;
+pub(crate) mod cubature;
 mod error;
 mod family;
 mod file;
@@ -10,7 +11,6 @@ pub(crate) mod grid;
 mod kind;
 pub(crate) mod mesh;
 mod recipe;
-pub(crate) mod rules;
 mod single;
 mod spline;
 mod sum_of_squares;

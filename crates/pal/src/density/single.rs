@@ -73,7 +73,7 @@ impl Density {
     fn log_density_with(&self, point: &[f64], work: &mut Work) -> f64 {
         let grid = self.support.grid();
         grid.locate(point, &mut work.bin, &mut work.t);
-        if !Grid::covers(&work.t) {
+        if !Grid::in_bin(&work.t) {
             return f64::NEG_INFINITY;
         }
         self.functions.values(&work.bin, &work.t, &mut work.values);

@@ -101,7 +101,7 @@ impl Support {
         let n = self.dimension();
         let (mut t, mut point) = (element.shape.centre(), vec![0.0; n]);
         let grid = self.grid();
-        grid.place(&element.bin, &t, &mut point);
+        grid.point_at(&element.bin, &t, &mut point);
         if self.membership.contains(&point) {
             return Some(point);
         }
@@ -110,7 +110,7 @@ impl Support {
         (0..256).find_map(|_| {
             let s: Vec<f64> = (0..n).map(|_| stream.unit()).collect();
             element.shape.map(&s, &mut t);
-            grid.place(&element.bin, &t, &mut point);
+            grid.point_at(&element.bin, &t, &mut point);
             self.membership.contains(&point).then(|| point.clone())
         })
     }

@@ -21,9 +21,9 @@ use std::collections::BinaryHeap;
 use rayon::prelude::*;
 
 use super::marginal::mixture::Mixture;
+use crate::density::cubature::MeshCubature;
 use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
-use crate::density::rules::Rules;
 
 /// Nodes of the best rule on one element, at most: in many dimensions small elements are worth more than many nodes.
 const NODES: f64 = 4096.0;
@@ -162,7 +162,7 @@ struct Estimate {
 
 /// Three rules of falling degree.
 struct Estimator {
-    rules: [Rules; 3],
+    rules: [MeshCubature; 3],
     /// Evaluations on one element.
     most: usize,
 }
@@ -173,8 +173,8 @@ impl Estimator {
         // A rule of degree 2 k has k + 1 nodes. Three more than the polynomial needs, for its logarithm.
         let nodes = |degree: usize| (degree / 2 + 4).min(per_axis).max(3);
         let (total, axis) = (nodes(degree.total), nodes(degree.axis));
-        let rules =
-            [1, 2, 3].map(|less| Rules::new(dimension, Degree { total: 2 * (total - less), axis: 2 * (axis - less) }));
+        let rules = [1, 2, 3]
+            .map(|less| MeshCubature::new(dimension, Degree { total: 2 * (total - less), axis: 2 * (axis - less) }));
         let both = [Shape::Cuboid(Vec::new(), Vec::new()), Shape::Simplex(Vec::new())];
         let count = |shape: &Shape| rules.iter().map(|rules| rules.of(shape).len()).sum();
         let most = both.iter().map(count).max().unwrap_or(1);

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::error::QueryError;
 use crate::density::Density;
-use crate::density::rules::Rules;
+use crate::density::cubature::MeshCubature;
 use crate::density::{BinIndex, ChebyshevSeries, Family, Form, Support};
 use crate::formula::Formula;
 
@@ -125,7 +125,7 @@ impl Density {
         count: usize,
         factors: impl Fn(&[BinIndex], &[f64], &mut [f64]) + Sync,
     ) -> Vec<f64> {
-        let rules = Rules::new(self.dimension(), self.functions.degree().times(extra));
+        let rules = MeshCubature::new(self.dimension(), self.functions.degree().times(extra));
         let parts = support.mesh.elements.par_iter().map(|element| {
             let (mut values, mut at_node) = (vec![0.0; self.weights.len()], vec![0.0; count]);
             let mut sums = vec![0.0; count];

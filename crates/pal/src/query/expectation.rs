@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::QueryError;
 use crate::density::Density;
-use crate::density::rules::Rules;
+use crate::density::cubature::MeshCubature;
 use crate::density::{DensityError, Family, Form, Support};
 use crate::formula::Var;
 use crate::number::{self, Rational};
@@ -64,7 +64,7 @@ impl Family {
     pub fn mean(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
         let moments = self.box_moments(params, &first_powers(self.dimension()))?;
         let axes = self.support().grid().axes();
-        Ok(moments.iter().flat_map(|m| m.iter().zip(axes).map(|(m, axis)| axis.at_share(*m))).collect())
+        Ok(moments.iter().flat_map(|m| m.iter().zip(axes).map(|(m, axis)| axis.at_fraction(*m))).collect())
     }
 
     /// The covariance matrix under each parameter vector, row by row.
@@ -148,7 +148,7 @@ impl Density {
         let terms = in_box(&self.support, polynomial)?;
         let powers: Vec<Vec<u16>> = terms.iter().map(|(alpha, _)| alpha.clone()).collect();
         let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
-        if !Rules::feasible(self.dimension(), self.functions.degree().times(extra)) {
+        if !MeshCubature::feasible(self.dimension(), self.functions.degree().times(extra)) {
             let message = format!("a polynomial of degree {extra} needs too many cubature nodes");
             return Err(DensityError::Settings(message).into());
         }
@@ -159,7 +159,7 @@ impl Density {
     pub fn mean(&self) -> Vec<f64> {
         let axes = self.support.grid().axes();
         let moments = self.box_moments(&first_powers(self.dimension()));
-        moments.iter().zip(axes).map(|(m, axis)| axis.at_share(*m)).collect()
+        moments.iter().zip(axes).map(|(m, axis)| axis.at_fraction(*m)).collect()
     }
 
     /// The covariance matrix, row by row.

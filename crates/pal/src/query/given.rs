@@ -100,7 +100,7 @@ impl Density {
 
 fn sticks_out(element: &Element, dimension: usize) -> bool {
     let ends = (0..dimension).map(|axis| extent(&element.shape, dimension, axis));
-    ends.into_iter().any(|(low, high)| !Grid::covers(&[low, high]))
+    ends.into_iter().any(|(low, high)| !Grid::in_bin(&[low, high]))
 }
 
 /// A constraint with some variables fixed.

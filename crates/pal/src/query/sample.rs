@@ -12,9 +12,9 @@ use rayon::prelude::*;
 use super::error::QueryError;
 use super::univariate::Univariate;
 use crate::density::Density;
+use crate::density::cubature::{CubatureRule, MeshCubature};
 use crate::density::gauss::Gauss;
 use crate::density::mesh::{Element, ElementIndex, Shape};
-use crate::density::rules::{Rule, Rules};
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
 
@@ -42,14 +42,14 @@ struct Stages {
 
 struct Stage {
     gauss: std::sync::Arc<Gauss>,
-    inner: Rule,
+    inner: CubatureRule,
 }
 
 impl Density {
     /// Prepares sampling: computes the masses of all pieces.
     pub fn sampler(&self) -> Result<Sampler, QueryError> {
         let mesh = &self.support.mesh;
-        let rules = Rules::new(self.dimension(), self.functions.degree());
+        let rules = MeshCubature::new(self.dimension(), self.functions.degree());
         let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &rules)).collect();
         let anchors = self.support.anchors();
         let (mut pairs, mut cumulative, mut total, mut lost) = (Vec::new(), Vec::new(), 0.0, 0.0);
@@ -70,13 +70,13 @@ impl Density {
         cumulative.iter_mut().for_each(|sum| *sum /= total);
         let n = self.dimension();
         let degree = self.functions.degree();
-        let stage = |like: fn(usize, usize) -> Rule, inner: usize, here: usize, k: usize| Stage {
+        let stage = |like: fn(usize, usize) -> CubatureRule, inner: usize, here: usize, k: usize| Stage {
             gauss: Gauss::with_points(here + 1),
             inner: like(n - 1 - k, inner),
         };
         let stages = Stages {
-            cuboid: (0..n).map(|k| stage(Rule::cuboid, degree.axis, degree.axis, k)).collect(),
-            simplex: (0..n).map(|k| stage(Rule::simplex, degree.total, degree.total + n - 1 - k, k)).collect(),
+            cuboid: (0..n).map(|k| stage(CubatureRule::cuboid, degree.axis, degree.axis, k)).collect(),
+            simplex: (0..n).map(|k| stage(CubatureRule::simplex, degree.total, degree.total + n - 1 - k, k)).collect(),
         };
         Ok(Sampler { density: self.clone(), cumulative, pairs, stages })
     }
@@ -100,7 +100,7 @@ impl Density {
         Ok(self.sampler()?.sample(count, seed))
     }
 
-    fn masses(&self, element: &Element, rules: &Rules) -> Vec<f64> {
+    fn masses(&self, element: &Element, rules: &MeshCubature) -> Vec<f64> {
         let mut masses = vec![0.0; self.weights.len()];
         let mut values = masses.clone();
         rules.visit(element, |t, weight| {
@@ -194,7 +194,7 @@ impl Sampler {
                 let s = walk.density_into(k).inverse(u[k + 1]);
                 walk.set(k, s);
             }
-            self.density.support.grid().place(&element.bin, &walk.t, &mut point);
+            self.density.support.grid().point_at(&element.bin, &walk.t, &mut point);
             self.settle(&mut point, index);
             samples.extend_from_slice(&point);
         }

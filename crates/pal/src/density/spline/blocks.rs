@@ -15,9 +15,9 @@ use nalgebra::DMatrix;
 
 use super::hermite::{self, SQUARE};
 use crate::density::DensityError;
+use crate::density::cubature::MeshCubature;
 use crate::density::grid::BinIndex;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
-use crate::density::rules::Rules;
 use crate::moments::simplex::{Simplices, generating_sums};
 use crate::moments::{Exponents, moment_factor};
 use crate::number;
@@ -32,7 +32,7 @@ pub(super) struct Blocks<'m> {
     mesh: &'m Mesh,
     /// A monomial in box coordinates.
     powers: Vec<u16>,
-    rules: Rules,
+    rules: MeshCubature,
     /// Exponents of the recurrence with their factors.
     exponents: Option<(Exponents, Vec<f64>)>,
 }
@@ -51,10 +51,10 @@ impl<'m> Blocks<'m> {
         } else {
             None
         };
-        if !Rules::feasible(n, degree) {
+        if !MeshCubature::feasible(n, degree) {
             return Err(too_large());
         }
-        Ok(Blocks { mesh, rules: Rules::new(n, degree), powers, exponents })
+        Ok(Blocks { mesh, rules: MeshCubature::new(n, degree), powers, exponents })
     }
 
     /// Whether simplices of so many dimensions take the recurrence.
@@ -133,7 +133,7 @@ impl<'m> Blocks<'m> {
     /// The polynomials `B_i x^power` along an axis, in powers of u; x runs from 0 to 1 over the whole axis.
     fn conversion(&self, bin: &[BinIndex], axis: usize) -> Vec<Vec<f64>> {
         let line = &self.mesh.grid.axes()[axis];
-        let (low, high) = (line.share(bin[axis], 0.0), line.share(bin[axis], 1.0));
+        let (low, high) = (line.fraction(bin[axis], 0.0), line.fraction(bin[axis], 1.0));
         let (centre, half) = ((low + high) / 2.0, (high - low) / 2.0);
         (0..SQUARE)
             .map(|i| {

@@ -349,7 +349,7 @@ impl FamilyKind for SplineMixture {
     }
 
     fn features(&self, bin: &[super::BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]) {
-        let scale = self.support.grid().slope(bin, orders);
+        let scale = self.support.grid().derivative_scale(bin, orders);
         let mut rest = out;
         let total: u16 = orders.iter().sum();
         for (((stretch, bin), t), order) in self.stretch.iter().zip(bin).zip(t).zip(orders) {

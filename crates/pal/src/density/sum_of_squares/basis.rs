@@ -10,7 +10,7 @@ use crate::moments::Exponents;
 
 /// The global coordinate x, which runs from -1 to 1 over the box, is `centre + half * u` in the local coordinate u of a bin.
 fn affine(axis: &Axis, bin: BinIndex) -> (f64, f64) {
-    let (low, high) = (axis.share(bin, 0.0), axis.share(bin, 1.0));
+    let (low, high) = (axis.fraction(bin, 0.0), axis.fraction(bin, 1.0));
     (low + high - 1.0, high - low)
 }
 

@@ -8,9 +8,9 @@ use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
 
 use crate::density::chebyshev;
+use crate::density::cubature::MeshCubature;
 use crate::density::grid::BinIndex;
 use crate::density::mesh::{Element, Mesh};
-use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
 
@@ -101,7 +101,7 @@ impl Tables {
 pub(super) struct Measure<'m> {
     pub mesh: &'m Mesh,
     pub bins: &'m Bins,
-    pub rules: &'m Rules,
+    pub rules: &'m MeshCubature,
     /// A monomial in box coordinates.
     pub powers: &'m [u16],
 }

@@ -22,12 +22,12 @@ use nalgebra::{DMatrix, DVector, DVectorView};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
+use super::cubature::MeshCubature;
 use super::error::DensityError;
 use super::functions::Differentiable;
 use super::kind::{Expansion, FamilyKind, Form};
 use super::mesh::{Degree, Mesh};
 use super::recipe::{Recipe, SumOfSquaresRecipe};
-use super::rules::Rules;
 use super::support::{Ends, Support};
 use super::weights::{log_softmax, log_sum_exp, power_of_two};
 use crate::moments::Exponents;
@@ -161,7 +161,7 @@ impl SumOfSquares {
     pub fn compile(region: &Region, settings: &SumOfSquaresSettings) -> Result<SumOfSquares, DensityError> {
         let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let chosen = choose(&exponents, settings.subset);
-        let rules = Rules::new(region.dimension(), degree(settings));
+        let rules = MeshCubature::new(region.dimension(), degree(settings));
         let mut count = 1;
         loop {
             let support = SumOfSquares::domain_with(region, &ends, count)?;
@@ -268,7 +268,9 @@ impl SumOfSquares {
             Exponents::total_degree(n, settings.degree.saturating_mul(2)),
         );
         let (exponents, double) = match sets {
-            (Ok(exponents), Ok(double)) if exponents.len() <= MAX_BASIS && Rules::feasible(n, degree(settings)) => {
+            (Ok(exponents), Ok(double))
+                if exponents.len() <= MAX_BASIS && MeshCubature::feasible(n, degree(settings)) =>
+            {
                 (exponents, double)
             }
             _ => {
@@ -317,7 +319,7 @@ impl SumOfSquares {
 
     /// Condition numbers and the error of orthonormality, computed anew.
     pub fn conditioning(&self) -> Conditioning {
-        let rules = Rules::new(self.support.dimension(), degree(&self.settings));
+        let rules = MeshCubature::new(self.support.dimension(), degree(&self.settings));
         let Tensors { exponents, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh: &self.support.mesh, bins, rules: &rules, powers: &[] };
         let here = measure.gram_of_values(functions, exponents);
@@ -410,10 +412,10 @@ impl SumOfSquares {
     fn gram(&self, mesh: &Mesh, powers: &[u16]) -> Result<DMatrix<f64>, DensityError> {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
         let wanted = degree(&self.settings).times(extra);
-        if !Rules::feasible(mesh.dimension(), wanted) {
+        if !MeshCubature::feasible(mesh.dimension(), wanted) {
             return Err(DensityError::Settings(format!("powers {powers:?} need too many cubature nodes")));
         }
-        let rules = Rules::new(mesh.dimension(), wanted);
+        let rules = MeshCubature::new(mesh.dimension(), wanted);
         let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh, bins, rules: &rules, powers };
         // Large coefficients would lose all digits of a small integral, and nothing would tell.
@@ -552,7 +554,7 @@ impl FamilyKind for SumOfSquares {
             self.tensors.exponents.len(),
             self.tensors.exponents.iter().map(|exponents| tables.product(exponents)),
         );
-        let scale = self.support.grid().slope(&bin, orders);
+        let scale = self.support.grid().derivative_scale(&bin, orders);
         let features = self.tensors.functions[slot].tr_mul(&products);
         out.iter_mut().zip(features.iter()).for_each(|(out, feature)| *out = feature * scale);
     }

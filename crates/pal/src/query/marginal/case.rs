@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::Marginal;
 use super::joint::joint_density;
 use super::slices::Slices;
+use crate::density::cubature::MeshCubature;
 use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{Degree, Mesh};
-use crate::density::rules::Rules;
 use crate::density::{Axis, BinIndex, Grid};
 use crate::formula::Formula;
 use crate::number::Rational;
@@ -33,7 +33,7 @@ impl ComponentFunctions for Explicit {
 
     fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         let mut point = vec![0.0; t.len()];
-        self.grid.place(bin, t, &mut point);
+        self.grid.point_at(bin, t, &mut point);
         out.iter_mut().zip(&self.functions).for_each(|(out, f)| *out = f(&point));
     }
 
@@ -72,7 +72,7 @@ impl Case {
         let g = f.clone();
         let functions: Vec<Function> = vec![f, Arc::new(move |y| 3.0 * g(y))];
         let functions = Explicit { grid: mesh.grid.clone(), degree, functions };
-        let rules = Rules::new(mesh.dimension(), degree);
+        let rules = MeshCubature::new(mesh.dimension(), degree);
         let mut mass = 0.0;
         for element in &mesh.elements {
             rules.visit(element, |t, w| mass += w * functions.value(0, &element.bin, t));

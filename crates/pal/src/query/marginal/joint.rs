@@ -12,9 +12,9 @@ use super::super::slice::{Plane, Side, extent, slice};
 use super::mixture::Mixture;
 use super::slices::visit;
 use crate::density::BinIndex;
+use crate::density::cubature::MeshCubature;
 use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{ElementIndex, Mesh};
-use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 
 /// The density of the variables `axes` at points: rows of as many values, in the order of `axes`, which are different axes of the mesh.
@@ -44,7 +44,7 @@ struct Joint<'a> {
     axes: &'a [usize],
     /// The other axes.
     free: Vec<usize>,
-    rules: Option<Rules>,
+    rules: Option<MeshCubature>,
     /// Elements by their bins along `axes`.
     by_bin: BTreeMap<Vec<BinIndex>, Vec<ElementIndex>>,
     /// Their extents along `axes`, element by element.
@@ -58,7 +58,7 @@ impl<'a> Joint<'a> {
     fn new(mesh: &'a Mesh, axes: &'a [usize], functions: &dyn ComponentFunctions) -> Joint<'a> {
         let n = mesh.dimension();
         let free: Vec<usize> = (0..n).filter(|axis| !axes.contains(axis)).collect();
-        let rules = (!free.is_empty()).then(|| Rules::new(free.len(), functions.degree()));
+        let rules = (!free.is_empty()).then(|| MeshCubature::new(free.len(), functions.degree()));
         let mut joint = Joint { mesh, axes, free, rules, by_bin: BTreeMap::new(), extents: Vec::new() };
         if joint.rules.is_some() {
             for index in mesh.element_indices() {
@@ -127,7 +127,7 @@ impl<'a> Joint<'a> {
     }
 
     /// The integral over the slices at given planes, if there are any.
-    fn integral(&self, rules: &Rules, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
+    fn integral(&self, rules: &MeshCubature, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
         let bin: Vec<BinIndex> = cuts.iter().map(|cut| cut.0).collect();
         let planes: Vec<Plane> =
             self.axes.iter().zip(cuts).map(|(axis, cut)| Plane { axis: *axis, at: cut.1, side: cut.2 }).collect();

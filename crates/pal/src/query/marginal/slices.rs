@@ -22,10 +22,10 @@ use super::super::univariate::Univariate;
 use super::Marginal;
 use super::mixture::Mixture;
 use crate::density::BinIndex;
+use crate::density::cubature::MeshCubature;
 use crate::density::functions::ComponentFunctions;
 use crate::density::gauss::Gauss;
 use crate::density::mesh::{Degree, Element, ElementIndex, Mesh, Shape};
-use crate::density::rules::Rules;
 use crate::interrupt::checkpoint;
 
 /// Projections of vertices closer than this part of the bin count as one.
@@ -36,7 +36,7 @@ const SAME: f64 = 1e-13;
 pub(crate) struct Slices {
     mesh: Arc<Mesh>,
     axis: usize,
-    rules: Rules,
+    rules: MeshCubature,
     parts: Vec<Part>,
     stretches: Vec<Stretch>,
     /// Parts that a stretch passes through, stretch by stretch.
@@ -96,7 +96,7 @@ impl Slices {
         let mut slices = Slices {
             mesh: mesh.clone(),
             axis,
-            rules: Rules::new(n - 1, degree),
+            rules: MeshCubature::new(n - 1, degree),
             parts: Vec::new(),
             stretches: Vec::new(),
             met: Vec::new(),
@@ -198,7 +198,7 @@ fn nodes(count: usize, low: f64, high: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The nodes of a rule on a slice, which may be a single point.
-pub(super) fn visit(rules: &Rules, slice: &Element, mut visit: impl FnMut(&[f64], f64)) {
+pub(super) fn visit(rules: &MeshCubature, slice: &Element, mut visit: impl FnMut(&[f64], f64)) {
     if slice.bin.is_empty() { visit(&[], slice.volume) } else { rules.visit(slice, visit) }
 }
 

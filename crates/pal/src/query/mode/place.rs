@@ -32,7 +32,7 @@ impl Problem<'_> {
         loop {
             let moved = t.iter().zip(&centre).map(|(t, c)| t + share * (c - t));
             local.iter_mut().zip(moved).for_each(|(local, moved)| *local = moved);
-            grid.place(&element.bin, &local, &mut point);
+            grid.point_at(&element.bin, &local, &mut point);
             if (self.contains)(&point) {
                 grid.locate(&point, &mut bin, &mut local);
                 self.functions.values(&bin, &local, &mut values);

@@ -36,7 +36,7 @@ fn local_volume(v: &[f64], n: usize) -> f64 {
 }
 
 fn simplex(grid: &Grid, bin: Vec<BinIndex>, v: Vec<f64>) -> Element {
-    let volume = grid.share(&bin) * local_volume(&v, bin.len());
+    let volume = grid.bin_fraction(&bin) * local_volume(&v, bin.len());
     Element { bin, shape: Shape::Simplex(v), volume }
 }
 
@@ -85,7 +85,7 @@ fn slices_add_up_to_the_element() {
             let v: Vec<f64> = (0..n * (n + 1)).map(|_| next()).collect();
             let low: Vec<f64> = (0..n).map(|_| next() / 2.0).collect();
             let high: Vec<f64> = (0..n).map(|_| 0.5 + next() / 2.0).collect();
-            let volume = grid.share(&bin) * low.iter().zip(&high).map(|(a, b)| b - a).product::<f64>();
+            let volume = grid.bin_fraction(&bin) * low.iter().zip(&high).map(|(a, b)| b - a).product::<f64>();
             let cuboid = Element { bin: bin.clone(), shape: Shape::Cuboid(low, high), volume };
             for element in [simplex(&grid, bin, v), cuboid] {
                 let sum = sum_of_slices(&element, &grid, round % n);
@@ -111,7 +111,7 @@ fn volumes_agree_with_determinants_and_staircases_are_counted() {
             assert_eq!(slices.len(), want, "{n} {below}");
             for piece in slices {
                 let Shape::Simplex(v) = &piece.shape else { unreachable!() };
-                let want = grid.share(&piece.bin) * local_volume(v, n - 1);
+                let want = grid.bin_fraction(&piece.bin) * local_volume(v, n - 1);
                 assert!((piece.volume - want).abs() < 1e-12, "{} {want}", piece.volume);
             }
         }

@@ -144,7 +144,7 @@ impl Scene {
         let places = grid.clone();
         let local = move |bin: &[BinIndex], t: &[f64]| {
             let mut point = vec![0.0; t.len()];
-            places.place(bin, t, &mut point);
+            places.point_at(bin, t, &mut point);
             function(&point)
         };
         let known = Known { degrees: degrees.collect(), exponents, function: Box::new(local), factors: vec![1.0] };
@@ -197,7 +197,7 @@ impl Scene {
                     })
                     .collect();
                 element.shape.map(&s, &mut t);
-                self.mesh.grid.place(&element.bin, &t, &mut y);
+                self.mesh.grid.point_at(&element.bin, &t, &mut y);
                 let value = self.known.value(0, &element.bin, &t);
                 assert!(value <= upper, "{value} at {y:?} is above {upper}, {mode:?}");
             }

@@ -1,8 +1,9 @@
-//! Cubature on the elements of a mesh, exact for polynomials of a degree.
+//! Cubature on the elements of a mesh that is exact for polynomials up to a degree.
 //!
-//! Boxes take products of Gauss-Legendre rules. Simplices take the same in collapsed coordinates (see [`super::mesh`]), with positive
-//! weights; where that needs too many nodes, in many dimensions, the Grundmann-Moeller rule, whose weights alternate in sign but which
-//! grows with the degree only.
+//! Boxes take products of Gauss-Legendre rules. Simplices take the same products in collapsed coordinates (see
+//! [`super::mesh`]), whose weights are positive. Where that needs too many nodes, in many dimensions, simplices take the
+//! Grundmann-Moeller rule of the PAL paper (Section 4), whose weights alternate in sign but whose number of nodes grows
+//! like a power of the dimension, with half the degree as the exponent.
 
 use std::sync::Arc;
 
@@ -13,41 +14,43 @@ use crate::moments::gasp;
 
 /// Simplices take the rule with positive weights up to this many nodes.
 const MAX_POSITIVE: usize = 10_000;
-/// The same where the other rule loses digits: where its weights sum to this many times their total in size.
-const MAX_CAREFUL: usize = 50_000;
-const CANCELLING: f64 = 30.0;
-/// No rule may have more nodes.
+/// Up to this many nodes they take it where the Grundmann-Moeller rule would lose digits.
+const MAX_POSITIVE_AGAINST_CANCELLATION: usize = 50_000;
+/// An alternating rule loses digits where the magnitudes of its weights, which sum to 1, add up to this.
+const CANCELLATION: f64 = 30.0;
+/// The largest number of nodes of a rule.
 const MAX_NODES: usize = 2_000_000;
 
-/// Nodes and weights, which sum to 1.
+/// A cubature rule on the unit cube or on a simplex: nodes and weights. The weights sum to 1.
 #[derive(Clone, Debug)]
-pub(crate) struct Rule {
-    /// Numbers per node.
+pub(crate) struct CubatureRule {
+    /// The number of coordinates of a node.
     width: usize,
-    /// For boxes coordinates in the unit cube, for simplices barycentric coordinates.
+    /// Coordinates in the unit cube for boxes, barycentric coordinates for simplices.
     nodes: Vec<f64>,
     weights: Vec<f64>,
 }
 
-impl Rule {
-    /// For boxes: degrees per axis.
-    pub fn cuboid(dimension: usize, degree: usize) -> Rule {
-        Rule::product(&vec![Gauss::for_degree(degree); dimension])
+impl CubatureRule {
+    /// The rule for boxes, exact up to `degree` in each variable.
+    pub fn cuboid(dimension: usize, degree: usize) -> CubatureRule {
+        CubatureRule::product(&vec![Gauss::for_degree(degree); dimension])
     }
 
-    /// For simplices: total degree.
-    pub fn simplex(dimension: usize, degree: usize) -> Rule {
+    /// The rule for simplices, exact up to the total degree `degree`.
+    pub fn simplex(dimension: usize, degree: usize) -> CubatureRule {
         let positive = positive_nodes(dimension, degree);
         if positive > MAX_POSITIVE
-            && let Some(rule) = Rule::alternating(dimension, degree)
-            && (positive > MAX_CAREFUL || rule.weights.iter().map(|w| w.abs()).sum::<f64>() < CANCELLING)
+            && let Some(rule) = CubatureRule::alternating(dimension, degree)
+            && (positive > MAX_POSITIVE_AGAINST_CANCELLATION
+                || rule.weights.iter().map(|w| w.abs()).sum::<f64>() < CANCELLATION)
         {
             return rule;
         }
         let n = dimension;
         let axes: Vec<Arc<Gauss>> = (0..n).map(|k| Gauss::for_degree(degree + n - 1 - k)).collect();
-        let cube = Rule::product(&axes);
-        let mut rule = Rule { width: n + 1, nodes: Vec::new(), weights: cube.weights };
+        let cube = CubatureRule::product(&axes);
+        let mut rule = CubatureRule { width: n + 1, nodes: Vec::new(), weights: cube.weights };
         let all: Vec<Vec<f64>> =
             if n == 0 { vec![Vec::new()] } else { cube.nodes.chunks(n).map(<[f64]>::to_vec).collect() };
         for (s, weight) in all.iter().zip(&mut rule.weights) {
@@ -62,10 +65,11 @@ impl Rule {
         rule
     }
 
-    fn alternating(dimension: usize, degree: usize) -> Option<Rule> {
+    /// The Grundmann-Moeller rule, if it has a bearable number of nodes.
+    fn alternating(dimension: usize, degree: usize) -> Option<CubatureRule> {
         let known = gasp::Rule::shared(dimension, gasp::Rule::index_for_degree(degree)).ok()?;
         let n_factorial: f64 = (1..=dimension).map(|k| k as f64).product();
-        let mut rule = Rule { width: dimension + 1, nodes: Vec::new(), weights: Vec::new() };
+        let mut rule = CubatureRule { width: dimension + 1, nodes: Vec::new(), weights: Vec::new() };
         for at in 0..known.len() {
             let point = known.point(at);
             rule.nodes.push(1.0 - point.iter().sum::<f64>());
@@ -75,8 +79,9 @@ impl Rule {
         Some(rule)
     }
 
-    fn product(axes: &[Arc<Gauss>]) -> Rule {
-        let mut rule = Rule { width: axes.len(), nodes: Vec::new(), weights: Vec::new() };
+    /// The product of rules along every axis.
+    fn product(axes: &[Arc<Gauss>]) -> CubatureRule {
+        let mut rule = CubatureRule { width: axes.len(), nodes: Vec::new(), weights: Vec::new() };
         let mut at = vec![0; axes.len()];
         loop {
             rule.nodes.extend(at.iter().zip(axes).map(|(i, axis)| axis.nodes[*i]));
@@ -88,6 +93,7 @@ impl Rule {
         rule
     }
 
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.weights.len()
     }
@@ -98,25 +104,29 @@ impl Rule {
     }
 }
 
-/// How many nodes the rule with positive weights has.
+/// The number of nodes of the rule with positive weights on simplices.
 fn positive_nodes(dimension: usize, degree: usize) -> usize {
     let axes = (0..dimension).map(|k| (degree + k) / 2 + 1);
     axes.fold(1usize, |product, m| product.saturating_mul(m))
 }
 
-/// The two rules that integrate polynomials of a degree over the elements of a mesh.
+/// The two rules, for boxes and for simplices, that integrate polynomials up to a degree over the elements of a mesh.
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
-    cuboid: Rule,
-    simplex: Rule,
+pub(crate) struct MeshCubature {
+    cuboid: CubatureRule,
+    simplex: CubatureRule,
 }
 
-impl Rules {
-    pub fn new(dimension: usize, degree: Degree) -> Rules {
-        Rules { cuboid: Rule::cuboid(dimension, degree.axis), simplex: Rule::simplex(dimension, degree.total) }
+impl MeshCubature {
+    /// Rules that are exact for polynomials of the given degree.
+    pub fn new(dimension: usize, degree: Degree) -> MeshCubature {
+        MeshCubature {
+            cuboid: CubatureRule::cuboid(dimension, degree.axis),
+            simplex: CubatureRule::simplex(dimension, degree.total),
+        }
     }
 
-    /// Whether the rules have a bearable number of nodes.
+    /// Whether the rules of [`MeshCubature::new`] have a bearable number of nodes.
     pub fn feasible(dimension: usize, degree: Degree) -> bool {
         let cuboid = (0..dimension).fold(1usize, |product, _| product.saturating_mul(degree.axis / 2 + 1));
         let positive = positive_nodes(dimension, degree.total);
@@ -126,14 +136,15 @@ impl Rules {
                     .is_ok_and(|rule| rule.len() <= MAX_NODES))
     }
 
-    pub fn of(&self, shape: &Shape) -> &Rule {
+    /// The rule for elements of a shape.
+    pub fn of(&self, shape: &Shape) -> &CubatureRule {
         match shape {
             Shape::Cuboid(..) => &self.cuboid,
             Shape::Simplex(_) => &self.simplex,
         }
     }
 
-    /// Visits all nodes of an element in local coordinates, with weights that sum to its volume.
+    /// Visits all nodes of an element in local coordinates of its bin, with weights that sum to its volume.
     pub fn visit(&self, element: &Element, mut visit: impl FnMut(&[f64], f64)) {
         checkpoint();
         let mut t = vec![0.0; element.bin.len()];
@@ -153,7 +164,7 @@ mod tests {
     fn simplex_rules_are_exact() {
         let factorial = |k: usize| (1..=k).map(|k| k as f64).product::<f64>();
         for (n, degree) in [(1, 5), (2, 12), (2, 48), (3, 18), (4, 6), (10, 4), (7, 6)] {
-            let rule = Rule::simplex(n, degree);
+            let rule = CubatureRule::simplex(n, degree);
             let total: f64 = rule.iter().map(|(_, w)| w).sum();
             assert!((total - 1.0).abs() < 1e-12, "{n} {degree}: {total}");
             for first in [0, 1, degree / 2, degree] {
