@@ -50,7 +50,7 @@ fn reports_have_the_documented_fields() {
     assert_eq!(moments[0]["expectations"][0]["polynomial"], "x*y");
     assert_fields(&moments[0]["entropy"], "value error converged");
     let line = folder.pal(&["query", "m.safetensors", "--event", "true", "--row", "1", "--json"]).done().json();
-    assert_fields(&line, "row where given_that probability");
+    assert_fields(&line, "row event condition probability");
     assert!((line["probability"].as_f64().unwrap() - 1.0).abs() < 1e-13);
 }
 

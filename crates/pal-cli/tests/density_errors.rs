@@ -196,6 +196,8 @@ fn questions_without_an_answer() {
         (&["marginal", "--variable", "x", "--quantiles", "1.5"], "--quantiles: 1.5 is not a probability"),
         (&["plot", "-o", "p.png", "--row", "7"], "--row 7: the model has 2 rows"),
         (&["plot", "-o", "p.png", "--event", "(< q 1)"], "--event \"(< q 1)\": column 4: `q` is not declared"),
+        (&["plot", "-o", "p.png", "--row", "all"], "--row all: a picture shows one density; give the number of its row"),
+        (&["query", "--event", "(<= y 0)", "--given", "y=0"], "--event \"(<= y 0)\": column 5: `y` is not declared; the"),
         (&["plot", "-o", "p.png", "--knots", "3"], "--knots is for constraints, and this is a model"),
     ] {
         let line = [&[command[0], "s.safetensors"], &command[1..]].concat();
@@ -221,7 +223,6 @@ fn questions_without_an_answer() {
         (&["sample", "-n", "0"][..], "at least 1"),
         (&["sample", "-n", "-1"], "at least 1"),
         (&["sample", "-n", "1.5"], "at least 1"),
-        (&["plot", "-o", "p.png", "--row", "all"], "the number of one row"),
         (&["sample", "--given", "x"], "such as x=1.5"),
         (&["sample", "--row", "-1"], "-1"),
         (&["sample", "--uniforms", "u.csv", "-n", "3"], "cannot be used with"),
