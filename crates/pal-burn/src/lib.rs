@@ -65,6 +65,7 @@ mod optimiser;
 mod random;
 pub mod start;
 mod train;
+pub mod tutorial;
 pub mod weights;
 
 pub use burn::tensor::{DType, Device};

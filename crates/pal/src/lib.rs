@@ -58,11 +58,12 @@
 //!   [`integrate`], [`Method`], [`Integral`], [`Moments`].
 //! - [`wmi`]: weighted model integration, with weights that have cases, Boolean variables and queries.
 //!   [`Problem`], [`Solution`], [`Piecewise`].
-//! - [`density`]: families compiled on a region, which compute log-densities, normalising constants and their gradients
-//!   for batches of parameter vectors, and their files. [`Family`], [`Settings`], [`Density`], [`Model`]; [`FamilyKind`]
-//!   is what a new kind of family implements.
-//! - [`query`]: questions about densities, which are methods of [`Density`] and [`Family`]: probabilities, conditioning,
-//!   marginals, moments, entropy, samples and certified modes. [`Event`], [`Marginal`], [`Sampler`], [`Mode`].
+//! - [`density`]: families compiled on a region, which compute log-densities, normalising constants and gradients of
+//!   both for batches of parameter vectors, and their files. [`Family`], [`Settings`], [`Density`], [`Model`];
+//!   [`FamilyKind`] is what a new kind of family implements.
+//! - [`query`]: questions about densities, which are methods of [`Density`] and [`Family`]: probabilities,
+//!   conditioning, marginals, moments, entropy, samples and certified modes. [`Event`], [`Marginal`], [`Sampler`],
+//!   [`Mode`].
 //! - [`tutorials`]: from a constraint to an integral, and from data to a density and its queries.
 //! - [`number`]: exact integers and fractions, and their conversion from text and float64. [`Rational`].
 //! - [`interrupt`]: stopping long work from another thread.

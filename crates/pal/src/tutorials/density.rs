@@ -70,7 +70,8 @@
 //! assert!((density.entropy(&EntropyOptions::default()).value - 0.5_f64.ln()).abs() < 1e-6);
 //!
 //! // Samples satisfy the constraint under exact evaluation.
-//! assert!(right.sample(1000, 1)?.chunks(2).all(|point| point[0] >= 0.5 && region.constraint().formula.contains(point)));
+//! let samples = right.sample(1000, 1)?;
+//! assert!(samples.chunks(2).all(|point| point[0] >= 0.5 && region.constraint().formula.contains(point)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
