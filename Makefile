@@ -1,11 +1,11 @@
-# make help lists what there is. The Rust parts need Rust only; the Python package needs Python 3.10 or later besides, and the peers of `make bench`
-# need Python too. Environments are made under target/.
+# `make help` lists all targets. The Rust crates need only Rust; the Python package and `make bench` also need Python
+# 3.10 or later. Virtual environments are made under target/ and bench/.
 #
-# Tests on real maps read the folder that PAL_DATA names; without it they say `skipped: PAL_DATA is not set`.
+# Tests on real maps read the folder that PAL_DATA names; without it they print `skipped: PAL_DATA is not set`.
 
 CARGO ?= cargo
 PYTHON ?= python3
-# Where cargo puts what it builds.
+# The folder into which cargo builds.
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 
 ifdef PAL_DATA
@@ -15,16 +15,16 @@ endif
 .PHONY: help demo test test-gpu test-wmi test-densities test-scale test-python wheel bench bench-python clean
 
 help:
-	@echo 'make demo            draw regions and densities, fit walkers on a campus; pictures go to out/'
+	@echo 'make demo            draw regions and densities, fit a density to walkers on a campus; pictures go to out/'
 	@echo 'make test            format, lints, documentation and all tests, cheapest first'
-	@echo 'make test-wmi        weighted model integration, optimised (part of make test)'
-	@echo 'make test-densities  densities of high degree and many samples, optimised (part of make test)'
-	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu does without one'
-	@echo 'make test-scale      ten million samples on every map and star, a million against every mode (ten minutes)'
-	@echo 'make test-python     the Python package: tests, doctests, examples, and its wheel in a fresh environment (part of make test)'
+	@echo 'make test-wmi        weighted model integration, in an optimised build (part of make test)'
+	@echo 'make test-densities  densities of high degree and many samples, in an optimised build (part of make test)'
+	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu needs none'
+	@echo 'make test-scale      ten million samples on every map and star, a million per mode (ten minutes)'
+	@echo 'make test-python     tests, doctests and examples of the Python package, and its wheel (part of make test)'
 	@echo 'make wheel           build the wheel of the Python package into target/wheels'
-	@echo 'make bench           benchmarks, then a comparison with LattE and SymPy (about an hour; BENCH=--quick for two minutes)'
-	@echo 'make bench-python    speed of the Python package, PyTorch included (a minute)'
+	@echo 'make bench           benchmarks, and a comparison with LattE and SymPy (an hour; BENCH=--quick: two minutes)'
+	@echo 'make bench-python    the speed of the Python package, PyTorch included (a minute)'
 	@echo 'make clean           remove build products and pictures'
 	@echo
 	@echo 'PAL_DATA=FOLDER make test   also runs the tests on real maps and problems'
@@ -32,7 +32,7 @@ help:
 demo:
 	$(CARGO) run --profile quick -p pal-cli -- demo
 
-# Networks and the program are tested in the profile `quick`, in which the demo runs too: burn is built once.
+# Networks and the program are tested in the profile `quick`, like the demo, so that burn is built only once.
 test:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -45,25 +45,28 @@ test:
 	$(MAKE) test-densities
 	$(MAKE) test-python WHEEL_PROFILE=quick
 
-# In an optimised build all published problems with an exact answer are solved exactly, the expensive ones included.
+# An optimised build solves all published problems that have an exact answer exactly, including the expensive ones.
 test-wmi:
 	$(CARGO) test --profile quick -p pal --test wmi -- --nocapture
 
-# High degrees against an independent integrator, and a million samples per density.
+# Compares densities of high degrees with an independent integrator, and draws a million samples per density.
 test-densities:
-	$(CARGO) test --profile quick -p pal --test density_conditioning --test density_samples -- --include-ignored --nocapture
+	$(CARGO) test --profile quick -p pal --test density_conditioning --test density_samples -- \
+		--include-ignored --nocapture
 
-# Needs a GPU or a software driver for one, and fails without. Not part of make test, which needs Rust only.
+# Needs a GPU or a software driver, and fails without one. That is why it is not part of `make test`.
 test-gpu:
-	$(CARGO) test --release --config .ci/quick-gpu.toml -p pal-burn -p pal-cli --features pal-burn/wgpu,pal-cli/wgpu --test gpu -- --nocapture
+	$(CARGO) test --release --config .ci/quick-gpu.toml -p pal-burn -p pal-cli \
+		--features pal-burn/wgpu,pal-cli/wgpu --test gpu -- --nocapture
 
-# Ten million samples on every map and star, none of which may be outside; a million samples per density, none higher than its mode.
+# Draws ten million samples on every map and star, none of which may be outside, and a million samples from each of
+# several densities, none of which may have a higher density than the mode.
 test-scale:
 	$(CARGO) test --profile quick -p pal --test density_scale --test density_modes -- --include-ignored --nocapture
 
-# The package with everything that its extras ask for, in an environment of its own. The only torch of the package index for Linux is built for CUDA
-# and would bring 2 GB of libraries that tests on a CPU never call: it is installed without them (see cpu_torch.py), and with the few packages
-# that `import torch` needs.
+# A virtual environment with everything that the extras of the package ask for. The torch that the package index has for
+# Linux is built for CUDA and depends on 2 GB of libraries that tests on a CPU never call. It is installed without them
+# (see cpu_torch.py), and with the few packages that `import torch` needs.
 VENV = target/venv
 WHEEL_PROFILE ?= release
 SMOKE = target/venv-smoke
@@ -79,10 +82,11 @@ wheel: $(VENV)/ready
 	rm -rf target/wheels
 	$(VENV)/bin/maturin build --profile $(WHEEL_PROFILE) --out target/wheels
 
-# Where the program was built before, as in `make test`, files are exchanged with it.
+# If the program has been built before, as in `make test`, files are exchanged with it.
 test-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
-	PAL_PROGRAM=$(firstword $(wildcard $(abspath $(TARGET))/quick/pal $(abspath $(TARGET))/release/pal)) $(VENV)/bin/python -m pytest
+	PAL_PROGRAM=$(firstword $(wildcard $(abspath $(TARGET))/quick/pal $(abspath $(TARGET))/release/pal)) \
+		$(VENV)/bin/python -m pytest
 	$(VENV)/bin/python -m pytest --doctest-modules --pyargs pal
 	$(PYTHON) -m venv --clear $(SMOKE)
 	$(SMOKE)/bin/pip install -q target/wheels/*.whl

@@ -1,4 +1,4 @@
-"""Dense polynomials over random simplices and polytopes: pal against LattE, with exact equality as the rule."""
+"""Dense polynomials over random simplices and polytopes: pal against LattE. The exact answers must be equal."""
 
 import statistics
 import sys
@@ -28,8 +28,9 @@ class Outcome:
         return self.instance.shape, self.instance.n, self.instance.degree
 
     def ratio(self, mode, measure, limit, reduce=lambda latte, pal: (latte, pal)):
-        """LattE / pal. Who timed out counts with the limit, so the ratio is a lower bound where LattE did and
-        an upper bound where pal did; None when both did, or when LattE was not tried."""
+        """The time of LattE divided by that of pal. The limit stands for the time of a program that timed out, so that
+        the ratio is a lower bound if LattE did and an upper bound if pal did. None if both did, or if LattE was not
+        tried."""
         pal = getattr(self, mode)
         if not (self.latte or pal and self.latte_note == "timeout"):
             return None
@@ -45,7 +46,7 @@ class Outcome:
         return self.ratio(mode, lambda cost: cost.cpu, limit)
 
     def ratio_net(self, mode, limit, startup):
-        """LattE without its start-up against the seconds that pal reports for the integral itself."""
+        """The time of LattE without its start-up, divided by the seconds that pal reports for the integral alone."""
         pal = getattr(self, mode)
 
         def net(latte_cost, _):
@@ -55,7 +56,7 @@ class Outcome:
 
 
 def compare(instance, f64, exact, truth, complain):
-    """Report every disagreement; returns the relative error of the f64 value."""
+    """Reports every disagreement and returns the relative error of the f64 value."""
     name = instance.name
     if exact is not None:
         if exact.exact is None:

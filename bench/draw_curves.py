@@ -1,4 +1,4 @@
-"""Worker: log-log growth curves as one SVG. Reads one JSON object on stdin."""
+"""Worker: draws growth curves in log-log coordinates as one SVG. Reads one JSON object from standard input."""
 
 import json
 import sys
@@ -6,7 +6,7 @@ import sys
 import matplotlib
 
 matplotlib.use("svg")
-# The same measurements give the same file.
+# The same measurements must give the same file.
 matplotlib.rcParams["svg.hashsalt"] = "pal"
 from matplotlib import pyplot, ticker  # noqa: E402
 
@@ -15,12 +15,13 @@ curves = request["curves"]
 figure, axes = pyplot.subplots(1, len(curves), figsize=(3.6 * len(curves), 3.2), squeeze=False)
 for axis, curve in zip(axes[0], curves):
     xs, times, work = zip(*curve["points"])
-    measured, predicted = curve["slopes"]
-    axis.loglog(xs, times, "o-", label=f"measured, slope {measured:.2f}")
-    # The operation count, moved to meet the last measured point.
-    axis.loglog(xs, [w * times[-1] / work[-1] for w in work], "--", label=f"predicted, slope {predicted:.2f}")
+    measured, predicted = curve["exponents"]
+    axis.loglog(xs, times, "o-", label=f"measured, exponent {measured:.2f}")
+    # The operation count, scaled to meet the last measured point.
+    axis.loglog(xs, [w * times[-1] / work[-1] for w in work], "--", label=f"expected, exponent {predicted:.2f}")
     axis.set_title(curve["title"], fontsize=9)
-    # A range of one decade or so has no powers of ten to label: label measured points instead, every second where they crowd.
+    # A range of about one decade has too few powers of ten to label: label the measured points, or every second one of
+    # many.
     axis.set_xticks(xs if len(xs) <= 5 else xs[::-2][::-1])
     axis.xaxis.set_major_formatter(ticker.FormatStrFormatter("%g"))
     axis.xaxis.set_minor_locator(ticker.NullLocator())

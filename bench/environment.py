@@ -1,4 +1,4 @@
-"""The virtual environment of the peers, and what a reader needs to know about the machine."""
+"""The virtual environment for the other programs, and what a reader needs to know about the machine."""
 
 import json
 import os
@@ -18,12 +18,12 @@ class Peers:
 
     @classmethod
     def prepare(cls, install=True):
-        """Make `bench/.venv` and install `requirements.txt` into it, once per content of that file."""
+        """Makes `bench/.venv` and installs `requirements.txt` into it, again only when that file has changed."""
         python = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
         wanted = (HERE / "requirements.txt").read_text()
         stamp = VENV / "installed-requirements.txt"
         if install and not (stamp.exists() and stamp.read_text() == wanted):
-            print("installing the peers into bench/.venv", file=sys.stderr)
+            print("installing the other programs into bench/.venv", file=sys.stderr)
             if not python.exists():
                 venv.create(VENV, with_pip=True)
             subprocess.run([python, "-m", "pip", "install", "-q", "-r", HERE / "requirements.txt"], check=True)
@@ -31,7 +31,7 @@ class Peers:
         return cls(python)
 
     def latte_binary(self):
-        """`integrate` lies inside the wheel, not on the path."""
+        """The path of `integrate`, which is inside the wheel and not on the search path."""
         found = sorted(VENV.glob("**/sage_wheels/bin/integrate"))
         if not found:
             raise SystemExit("LattE's `integrate` is not in bench/.venv; run without --no-install")

@@ -1,7 +1,7 @@
-"""How pal's time grows with degree, dimension, simplices and atoms, with the slope that the method predicts.
+"""How the time of pal grows with degree, dimension, simplices and atoms, next to the growth that the method predicts.
 
-The predicted slope is the log-log slope of the operation count at the same points, since the counts are
-not pure powers at these sizes.
+Growth is the exponent of a power, which is the slope of a line in log-log coordinates. The expected exponent is that of
+the operation count at the same points, since the counts are not pure powers at these sizes.
 """
 
 import json
@@ -25,13 +25,14 @@ class Curve:
     xlabel: str
     points: list  # (x, seconds, predicted operations)
 
-    def slopes(self):
-        """Least-squares slopes of time and of the operation count in the upper half, away from fixed costs."""
+    def exponents(self):
+        """Exponents of the time and of the operation count in the upper half of the range, away from fixed costs."""
         upper = self.points[len(self.points) // 2 - 1 :] if len(self.points) >= 4 else self.points
-        return slope([(x, t) for x, t, _ in upper]), slope([(x, w) for x, _, w in upper])
+        return exponent([(x, t) for x, t, _ in upper]), exponent([(x, w) for x, _, w in upper])
 
 
-def slope(pairs):
+def exponent(pairs):
+    """The exponent of the power of x that fits y best: least squares on the logarithms."""
     pairs = [(math.log(x), math.log(y)) for x, y in pairs if x > 0 and y > 0]
     if len(pairs) < 2:
         return math.nan
@@ -42,12 +43,12 @@ def slope(pairs):
 
 
 def sweeps(n, degree):
-    """Multiply-adds for all moments of one simplex: n + 1 sweeps of n per moment."""
+    """Multiplications and additions for all moments of one simplex: n + 1 sweeps with n of them per moment."""
     return (n + 1) * n * comb(n + degree, n)
 
 
 def union_of_strips(count, rng):
-    """The unit square minus thin wedges: `count` random lines, each of which cuts cells of the others."""
+    """The unit square without thin wedges: `count` random lines, each of which cuts cells of the others."""
     box = smtlib_rows([[0, 1, 0], [0, 0, 1], [1, -1, 0], [1, 0, -1]], ("x", "y"))
     clauses = []
     for _ in range(count // 2):
@@ -65,7 +66,8 @@ def measure(pal, seed, quick, limit):
         path = pal.file("growth.smt2", text)
         best, record = math.inf, None
         for _ in range(3):
-            records, cost = pal.call("integrate", path, "--degree", degree, "-o", pal.scratch / "growth.safetensors", limit=limit)
+            target = pal.scratch / "growth.safetensors"
+            records, cost = pal.call("integrate", path, "--degree", degree, "-o", target, limit=limit)
             record = records[0]
             best = min(best, float(record["seconds"]))
             if cost.wall > 2:
@@ -111,7 +113,7 @@ def measure(pal, seed, quick, limit):
 
 
 def draw(peers, curves, target):
-    """`target` as SVG through matplotlib in the peers' environment; False when it is not installed."""
+    """Draws the SVG file `target` with matplotlib in the virtual environment; returns False if that fails."""
     curves = [c for c in curves if len(c.points) >= 2]
     if not curves:
         return False
@@ -120,7 +122,7 @@ def draw(peers, curves, target):
     request = {
         "target": str(target),
         "curves": [
-            {"title": c.title, "xlabel": c.xlabel, "points": c.points, "slopes": c.slopes()} for c in curves
+            {"title": c.title, "xlabel": c.xlabel, "points": c.points, "exponents": c.exponents()} for c in curves
         ],
     }
     done = subprocess.run([peers.python, worker], input=json.dumps(request), text=True, capture_output=True)

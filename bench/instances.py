@@ -1,7 +1,7 @@
-"""Seeded work items with exact integer data, and the text formats of every program that reads them.
+"""Random instances from a seed, with exact integer data, and the text formats of the programs that read them.
 
-A polytope is a list of integer rows ``[b, a1, .., an]`` meaning ``b + a1 x1 + .. + an xn >= 0``,
-which is row for row LattE's H-representation ``b -A``. A polynomial is a list of
+A polytope is a list of integer rows ``[b, a1, .., an]``, each of which means ``b + a1 x1 + .. + an xn >= 0``; these are
+the rows of LattE's H-representation ``b -A``. A polynomial is a list of
 ``(integer coefficient, exponent tuple)``. All coordinates lie in [0, 1].
 """
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, gcd, lcm
 
-# A dense polynomial with more terms than this says more about parsers than about integrators.
+# A dense polynomial with more terms than this would measure parsers rather than integrators.
 TERM_LIMIT = 20_000
-# Linux refuses a single argument of 128 KiB; longer polynomials travel in a file.
+# Linux refuses a single argument of 128 KiB; longer polynomials are passed in a file.
 ARGUMENT_LIMIT = 120_000
 
 
@@ -33,7 +33,7 @@ class Instance:
         return [f"x{i + 1}" for i in range(self.n)]
 
     def infix(self):
-        """The polynomial as `3*x1^2*x2-5*x3`."""
+        """The polynomial as text such as `3*x1^2*x2-5*x3`."""
         out = []
         for c, exponents in self.terms:
             factors = [f"{x}^{e}" if e > 1 else x for x, e in zip(self.variables(), exponents) if e]
@@ -41,7 +41,7 @@ class Instance:
         return "".join(out).removeprefix("+")
 
     def wmi_problem(self):
-        """The same integral as one line of the WMI format (box bounds left to the support)."""
+        """The same integral as one line of the WMI format, whose domain is the unit cube around the polytope."""
         names = self.variables()
         weight = []
         for c, exponents in self.terms:
@@ -79,7 +79,7 @@ def smtlib_number(value):
 
 
 def smtlib_rows(rows, names):
-    """Conjunction of `b + a x >= 0`, written as `-a x <= b`."""
+    """The conjunction of all rows `b + a x >= 0`, written as `-a x <= b`."""
     atoms = []
     for b, *a in rows:
         parts = [f"(* {smtlib_number(-c)} {x})" for c, x in zip(a, names) if c]
@@ -95,7 +95,7 @@ def smtlib_file(names, formula):
 
 
 def exponents(n, degree):
-    """All exponent tuples of total degree at most `degree`."""
+    """Yields all tuples of exponents with a sum of at most `degree`."""
     if n == 0:
         yield ()
         return
@@ -111,13 +111,13 @@ def dense_polynomial(n, degree, rng):
 def primitive(row):
     """The integer row with coprime entries that spans the same half-space as a rational one."""
     scale = lcm(*(Fraction(x).denominator for x in row))
-    whole = [int(x * scale) for x in row]
-    divisor = gcd(*whole)
-    return [x // divisor for x in whole]
+    integers = [int(x * scale) for x in row]
+    divisor = gcd(*integers)
+    return [x // divisor for x in integers]
 
 
 def invert(matrix):
-    """Inverse of a square rational matrix, or None."""
+    """The inverse of a square rational matrix, or None if it is singular."""
     n = len(matrix)
     work = [[Fraction(x) for x in row] + [Fraction(i == j) for j in range(n)] for i, row in enumerate(matrix)]
     for col in range(n):
@@ -135,7 +135,8 @@ def invert(matrix):
 
 
 def random_simplex(n, rng):
-    """Vertices on the grid (1/16) Z^n in the unit cube; facets are the barycentric coordinates >= 0."""
+    """A simplex with vertices on the grid (1/16) Z^n in the unit cube; its rows say that the barycentric coordinates of
+    a point are not negative."""
     while True:
         vertices = [[1] + [Fraction(rng.randint(0, 16), 16) for _ in range(n)] for _ in range(n + 1)]
         inverse = invert(vertices)
@@ -149,7 +150,7 @@ def random_polytope(n, cuts, rng):
     rows += [[1] + [-int(i == j) for j in range(n)] for i in range(n)]
     for _ in range(cuts):
         a = [rng.choice((-1, 1)) * rng.randint(1, 9) for _ in range(n)]
-        reach = Fraction(sum(map(abs, a)), 2)  # a.x runs over centre +- reach in the cube
+        reach = Fraction(sum(map(abs, a)), 2)  # in the cube, a.x lies within `reach` of its value at the centre
         # At a corner a.x is a multiple of 1/2; the prime 101 in the denominator keeps every cut off the corners.
         b = Fraction(sum(a), 2) + reach * Fraction(rng.randint(10, 60), 101)
         rows.append(primitive([b, *(-x for x in a)]))
@@ -157,7 +158,7 @@ def random_polytope(n, cuts, rng):
 
 
 def suite(seed, repeats, dimensions, degrees, cuts=3):
-    """Instances in order of growing cost, and the (n, degree, terms) that were left out as too large."""
+    """Returns instances in order of growing cost, and (n, degree, terms) of those that were left out as too large."""
     found, skipped = [], []
     for n in dimensions:
         for degree in degrees:
@@ -167,7 +168,7 @@ def suite(seed, repeats, dimensions, degrees, cuts=3):
                 continue
             for shape in ("simplex", "polytope"):
                 for k in range(repeats):
-                    # One stream per instance, so that a subset of the suite has the same instances.
+                    # One generator per instance, so that a subset of the suite has the same instances.
                     rng = random.Random(f"{seed}/{shape}/{n}/{degree}/{k}")
                     rows = random_simplex(n, rng) if shape == "simplex" else random_polytope(n, cuts, rng)
                     name = f"{shape}_n{n}_d{degree}_{k}"

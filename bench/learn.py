@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Train the layer and the models without guarantees on the same rows, and print means and deviations over seeds.
+"""Trains PAL and baselines without guarantees on the same rows; prints means and standard deviations over seeds.
 
     python3 bench/learn.py stars                       the N-star problem of the paper, N = 3, 7, 11, 19
     python3 bench/learn.py scenes --data DIR           two drone scenes, without and with inputs
     python3 bench/learn.py scenes --data DIR --only scene12-fit --models pal,gmm
 
-Needs `cargo build --release -p pal-cli` and nothing but the standard library. Tables, models and one JSON line per run go to --work.
+Needs `cargo build --release -p pal-cli`, and of Python only the standard library. Tables, models and one JSON line per
+run go to the folder --work.
 """
 
 import argparse
@@ -18,16 +19,16 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WINDOW = "x0,y0,x1,y1,x2,y2,x3,y3,x4,y4"
 
-# Chosen by validation on the first seed; the same for both scenes.
-BRIEFLY = ["--batch", "512", "--epochs", "60", "--patience", "6"]
+# These settings were chosen by validation on the first seed. They are the same for both scenes.
+SHORT = ["--batch", "512", "--epochs", "60", "--patience", "6"]
 FITS = {
-    "pal": ["--knots", "28", "--components", "16", "--learning-rate", "0.03", *BRIEFLY],
-    "gmm50": ["--baseline", "gmm", "--components", "50", *BRIEFLY],
-    "gmm100": ["--baseline", "gmm", "--components", "100", *BRIEFLY],
-    "flow": ["--baseline", "flow", "--transforms", "3", "--learning-rate", "0.003", *BRIEFLY],
-    "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--learning-rate", "0.001", *BRIEFLY],
+    "pal": ["--knots", "28", "--components", "16", "--learning-rate", "0.03", *SHORT],
+    "gmm50": ["--baseline", "gmm", "--components", "50", *SHORT],
+    "gmm100": ["--baseline", "gmm", "--components", "100", *SHORT],
+    "flow": ["--baseline", "flow", "--transforms", "3", "--learning-rate", "0.003", *SHORT],
+    "dsp": ["--baseline", "dsp", "--optimiser", "adam", "--learning-rate", "0.001", *SHORT],
 }
-# Learning rates of mdn50 and flow: of 0.002 and 0.005 the better one in validation.
+# The learning rates of mdn50 and flow are the better one in validation of 0.002 and 0.005.
 NETWORK = ["--batch", "512", "--epochs", "60", "--patience", "8"]
 TRAININGS = {
     "pal": ["--knots", "56", "--components", "8", "--hidden", "256,256", "--learning-rate", "0.005"],
@@ -40,7 +41,7 @@ STAR += ["--learning-rate", "0.002", "--epochs", "6", "--patience", "2"]
 
 
 def pal(*words):
-    """Runs the program and returns its line of JSON."""
+    """Runs the program and returns the JSON object that it prints."""
     done = subprocess.run([ROOT / "target/release/pal", *map(str, words), "--json"], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(map(str, words))}\n{done.stderr}")
@@ -48,7 +49,7 @@ def pal(*words):
 
 
 def over_seeds(name, seeds, log, *words):
-    """Trains with every seed; prints and returns the summaries."""
+    """Trains with every seed, prints a line of means and standard deviations, and returns the summaries of all runs."""
     found = []
     for seed in range(1, seeds + 1):
         model = log.parent / f"{name}-{seed}.safetensors"
@@ -57,23 +58,29 @@ def over_seeds(name, seeds, log, *words):
         with log.open("a") as out:
             out.write(json.dumps(summary) + "\n")
         found.append(summary)
+
     def spread(field):
         values = [summary[field] for summary in found]
         return f"{statistics.mean(values):9.4f} ± {statistics.stdev(values) if len(values) > 1 else 0:.4f}"
+
     outside = statistics.mean(summary["violation"] for summary in found)
     seconds = statistics.mean(summary["training_seconds"] for summary in found)
-    print(f"{name:<28} {found[0]['params']:>8} {spread('val_ll')} {spread('test_ll')} {100 * outside:8.3f} % {seconds:7.1f} s", flush=True)
+    likelihoods = f"{spread('val_ll')} {spread('test_ll')}"
+    print(f"{name:<28} {found[0]['params']:>8} {likelihoods} {100 * outside:8.3f} % {seconds:7.1f} s", flush=True)
     return found
 
 
 def stars(args, log):
     for n in args.n:
+        constraint = args.work / f"nstar{n}.smt2"
         table = {part: args.work / f"nstar{n}-{part}.parquet" for part in ("train", "val", "test")}
         made = {}
         for seed, (part, points) in enumerate([("train", 560_000), ("val", 120_000), ("test", 120_000)], 1):
-            made[part] = pal("data", "nstar", "--n", n, "--points", points, "--seed", seed, "--truth", "-o", table[part], "--constraint", args.work / f"nstar{n}.smt2")
+            options = ["--n", n, "--points", points, "--seed", seed, "--truth", "--constraint", constraint]
+            made[part] = pal("data", "nstar", *options, "-o", table[part])
         data = ["--data", table["train"], "--val-data", table["val"], "--test-data", table["test"]]
-        found = over_seeds(f"star{n}", args.seeds, log, "train", "--constraint", args.work / f"nstar{n}.smt2", *data, "--inputs", "x1,x2", *STAR)
+        words = ["train", "--constraint", constraint, *data, "--inputs", "x1,x2", *STAR]
+        found = over_seeds(f"star{n}", args.seeds, log, *words)
         gap = made["test"]["true_ll"] - statistics.mean(summary["test_ll"] for summary in found)
         print(f"{'':<28} true density on the same test points {made['test']['true_ll']:.4f}, gap {gap:.4f}", flush=True)
 
@@ -91,7 +98,8 @@ def scenes(args, log):
             for model, options in models.items():
                 if args.models and model not in args.models:
                     continue
-                words = [kind, *constraint, "--data", tracks if kind == "fit" else windows, "--group", "trajectory_id", "--split-seed", 0]
+                table = tracks if kind == "fit" else windows
+                words = [kind, *constraint, "--data", table, "--group", "trajectory_id", "--split-seed", 0]
                 if kind == "train":
                     words += ["--inputs", WINDOW, *NETWORK]
                 over_seeds(f"{name}-{model}", args.seeds, log, *words, *options)

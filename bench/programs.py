@@ -1,4 +1,4 @@
-"""Running a program with a time limit, and the two programs that every table is about."""
+"""Runs programs with a time limit: LattE and pal, which every table compares."""
 
 import json
 import os
@@ -29,16 +29,16 @@ class Failed(Exception):
 
 @dataclass
 class Cost:
-    """Wall and processor seconds of one process with its children. The latter hardly feels other load."""
+    """Wall and processor seconds of one process with its children. Other load hardly affects the latter."""
 
     wall: float
     cpu: float
 
 
 def run(command, limit, cwd=None, stdin=None, any_code=False):
-    """Run to the end; returns (stdout, Cost). A non-zero exit code is a failure unless `any_code`.
+    """Runs a program to its end and returns (stdout, Cost). A non-zero exit code is a failure unless `any_code` is set.
 
-    The program gets its own process group, because LattE runs helpers through a shell that would outlive it.
+    The program gets its own process group, because LattE runs other programs through a shell that would outlive it.
     """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
@@ -68,8 +68,8 @@ def run(command, limit, cwd=None, stdin=None, any_code=False):
 
 
 def fastest(once, budget=1.0, most=5):
-    """The fastest of several runs, repeated while that is cheap: the minimum is the least disturbed by other
-    load on the machine. `once` returns an object with a `cost`."""
+    """The fastest of several runs, which are repeated while that is cheap: the minimum is the one that other load on
+    the machine has disturbed least. `once` returns an object with a `cost`."""
     results = [once()]
     while len(results) < most and results[0].cost.wall * len(results) < budget:
         results.append(once())
@@ -114,14 +114,14 @@ class Latte:
         return LatteRun(Fraction(answer[-1]), method, cost, float(own[-1]) if own else float("nan"))
 
     def integrate(self, polytope, monomials, limit):
-        """The better of both methods, the fastest of up to five runs each.
+        """The better one of both methods, each the fastest of up to five runs.
 
-        The second method gets as long as the first took (plus some slack), since only the faster one counts.
+        The second method is stopped when it takes much longer than the first did, since only the faster one counts.
         """
         (self.scratch / "body.hrep.latte").write_text(polytope)
         (self.scratch / "poly.txt").write_text(monomials)
         best, stopped = None, None
-        # On polytopes that are no simplices the tangent-cone method nearly always wins.
+        # On polytopes other than simplices the tangent-cone method is nearly always faster.
         for method in reversed(self.METHODS):
             allowed = limit if best is None else min(limit, 2 * best.cost.wall + 0.5)
             try:
@@ -138,9 +138,9 @@ class Latte:
         return best
 
     def measure_startup(self, repeats=25):
-        """Least wall time for the area of a triangle: process, parsing, the emptiness check.
+        """Measures the least wall time for the area of a triangle: starting the process, parsing, the emptiness check.
 
-        May be called again later; the least of all calls counts.
+        It may be called again later; the least time of all calls counts.
         """
         (self.scratch / "body.hrep.latte").write_text("3 3\n0 1 0\n0 0 1\n1 -1 -1\n")
         (self.scratch / "poly.txt").write_text("[[1,[0,0]]]\n")
@@ -148,7 +148,7 @@ class Latte:
         self.startup = min([r.cost.wall for r in runs] + ([self.startup] if self.startup else []))
 
     def self_check(self):
-        """The integral of x^2 y over the unit cube is 1/6, with both methods."""
+        """Checks that both methods give 1/6 for the integral of x^2 y over the unit cube."""
         rows = [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [1, -1, 0, 0], [1, 0, -1, 0], [1, 0, 0, -1]]
         text = "6 4\n" + "".join(" ".join(map(str, r)) + "\n" for r in rows)
         (self.scratch / "body.hrep.latte").write_text(text)
@@ -189,7 +189,7 @@ def read_pal(record, cost, through="integrate"):
 
 
 class Pal:
-    """The `pal` command line."""
+    """The program `pal`."""
 
     def __init__(self, binary, scratch):
         self.binary = Path(binary).resolve()
@@ -208,7 +208,7 @@ class Pal:
         return path
 
     def call(self, *arguments, limit):
-        # `pal wmi` answers every problem of a file even when one of them has no answer.
+        # `pal wmi` answers the other problems of a file even if one of them has no answer.
         out, cost = run([self.binary, *arguments, "--json"], limit, cwd=self.scratch, any_code=arguments[0] == "wmi")
         try:
             records = [json.loads(line) for line in out.splitlines() if line.strip()]
@@ -217,7 +217,7 @@ class Pal:
         return records, cost
 
     def integrate(self, instance, exact, limit):
-        """The fastest of up to five runs. Polynomials too long for the command line go through `pal wmi`."""
+        """The fastest of up to five runs. Polynomials that are too long for the command line go through `pal wmi`."""
         poly = instance.infix()
         if len(poly) < ARGUMENT_LIMIT:
             through = "integrate"

@@ -1,13 +1,13 @@
-"""Speed of the Python package, in one run:
+"""Measures the speed of the Python package:
 
-- a training step of a network with a SplineLayer against the same network with a Gaussian-mixture head of torch.distributions;
+- a training step of a network with a SplineLayer, and of the same network with Gaussian mixtures of torch;
 - log-densities of 10^5 points;
-- a region and a family on a map, from its file.
+- making a region and a family from the file of a map.
 
     make bench-python
 
-Each figure is the best of several repetitions: other processes can only make a run slower. On a busy machine `--cpu --threads 1` counts the time of
-the processor instead. With PAL_DATA, the map is that of drone scene 12.
+Each figure is the best of several repetitions, because other processes can only make a run slower. On a busy machine
+`--cpu --threads 1` measures processor time instead. With PAL_DATA, the map is that of drone scene 12.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.R
 parser.add_argument("--steps", type=int, default=10, help="training steps per repetition")
 parser.add_argument("--repetitions", type=int, default=40)
 parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-parser.add_argument("--cpu", action="store_true", help="time of the processor, over all threads, instead of time on the wall")
+parser.add_argument("--cpu", action="store_true", help="measure processor time over all threads instead of wall time")
 args = parser.parse_args()
 clock = time.process_time if args.cpu else time.perf_counter
 torch.set_num_threads(args.threads)
 
-BATCH, WIDTH, KNOTS, MIXTURES = 128, 512, 14, 8
+BATCH, WIDTH, KNOTS, COMPONENTS = 128, 512, 14, 8
 
 
 def best(run, repetitions=args.repetitions):
-    """The shortest time of several runs, and their median, in seconds."""
+    """Returns the shortest time of several runs and their median, in seconds."""
     times = []
     for _ in range(repetitions):
         start = clock()
@@ -48,7 +48,7 @@ def best(run, repetitions=args.repetitions):
 
 
 def scene():
-    """The map, and where it comes from."""
+    """Returns the file of the map and its name."""
     folder = os.environ.get("PAL_DATA")
     file = Path(folder, "sdd", "scene12_constraints.geojson") if folder else None
     if file is not None and file.exists():
@@ -58,9 +58,10 @@ def scene():
 
 
 def training(head, outputs, inputs, targets):
-    """One repetition: some steps of Adam."""
+    """Returns a function that does one repetition, some steps of Adam, after a first one that does not count."""
     torch.manual_seed(0)
-    network = nn.Sequential(nn.Linear(10, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, outputs))
+    hidden = [nn.Linear(10, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU()]
+    network = nn.Sequential(*hidden, nn.Linear(WIDTH, outputs))
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
 
     def steps():
@@ -75,11 +76,14 @@ def training(head, outputs, inputs, targets):
 
 
 def diagonal(outputs):
+    """A mixture of Gaussians with diagonal covariances."""
     logits, mean, width = outputs.unflatten(-1, (-1, 5)).split([1, 2, 2], -1)
-    return MixtureSameFamily(Categorical(logits=logits.squeeze(-1)), Independent(Normal(mean, nn.functional.softplus(width) + 1e-3), 1))
+    components = Independent(Normal(mean, nn.functional.softplus(width) + 1e-3), 1)
+    return MixtureSameFamily(Categorical(logits=logits.squeeze(-1)), components)
 
 
 def full(outputs):
+    """A mixture of Gaussians with full covariances."""
     logits, mean, width, tilt = outputs.unflatten(-1, (-1, 6)).split([1, 2, 2, 1], -1)
     width = nn.functional.softplus(width) + 1e-3
     zero = torch.zeros_like(tilt)
@@ -89,12 +93,13 @@ def full(outputs):
 
 file, name = scene()
 constraint = pal.read_geojson(file)
-whole, _ = best(lambda: pal.SplineMixture(pal.Region(pal.read_geojson(file)), KNOTS, MIXTURES))
-compiled, _ = best(lambda: pal.SplineMixture(pal.Region(constraint), KNOTS, MIXTURES))
-print(f"{name}: Region and compile, {KNOTS} knots            {compiled * 1e3:8.1f} ms   (with reading the file {whole * 1e3:.1f} ms)")
+from_file, _ = best(lambda: pal.SplineMixture(pal.Region(pal.read_geojson(file)), KNOTS, COMPONENTS))
+compiled, _ = best(lambda: pal.SplineMixture(pal.Region(constraint), KNOTS, COMPONENTS))
+print(f"{name}: Region and compile, {KNOTS} knots            {compiled * 1e3:8.1f} ms", end="")
+print(f"   ({from_file * 1e3:.1f} ms including reading the file)")
 
 region = pal.Region(constraint)
-layer = SplineLayer(region, KNOTS, MIXTURES)
+layer = SplineLayer(region, KNOTS, COMPONENTS)
 points = torch.from_numpy(region.sample(100_000, seed=1))
 torch.manual_seed(1)
 one = torch.randn(layer.num_params, dtype=torch.float64)
@@ -114,12 +119,12 @@ inputs, targets, head = torch.randn(BATCH, 10), points[:BATCH], StudentTHead(lay
 runs = {
     "SplineLayer": training(layer, layer.num_params, inputs, targets),
     "SplineLayer with StudentTHead": training(lambda outputs: layer(head(outputs)), head.num_params, inputs, targets),
-    "Gaussian mixture, diagonal": training(diagonal, 5 * MIXTURES, inputs, targets.float()),
-    "Gaussian mixture, full": training(full, 6 * MIXTURES, inputs, targets.float()),
-    # As many outputs, and so the same network in every layer.
+    "Gaussian mixture, diagonal": training(diagonal, 5 * COMPONENTS, inputs, targets.float()),
+    "Gaussian mixture, full": training(full, 6 * COMPONENTS, inputs, targets.float()),
+    # As many outputs as SplineLayer has parameters, so that the networks are the same in every layer.
     "the same, 76 components": training(full, layer.num_params, inputs, targets.float()),
 }
-# In turns, so that a disturbance meets all of them.
+# The runs take turns, so that a disturbance affects all of them.
 times = {name: [] for name in runs}
 for _ in range(args.repetitions):
     for name, run in runs.items():
@@ -130,4 +135,5 @@ print(f"training step, batch {BATCH}, 10 -> {WIDTH} -> {WIDTH} -> outputs, Adam,
 base = [min(list_) for name, list_ in times.items() if "Layer" not in name]
 for name, list_ in times.items():
     ratios = ", ".join(f"{min(list_) / b:.2f}" for b in base)
-    print(f"  {name:28} best {min(list_) * 1e3:6.2f} ms, median {statistics.median(list_) * 1e3:6.2f} ms, over the three components {ratios}")
+    figures = f"best {min(list_) * 1e3:6.2f} ms, median {statistics.median(list_) * 1e3:6.2f} ms"
+    print(f"  {name:29} {figures}, ratios to the three Gaussian mixtures {ratios}")

@@ -1,4 +1,4 @@
-"""The section "Against peers" of the benchmark page, between two marker comments."""
+"""Writes the section "Against peers" of the benchmark page, between two marker comments."""
 
 import math
 import statistics
@@ -40,8 +40,8 @@ def table(head, rows):
 
 def environment_lines(machine, versions, date, command):
     return [
-        f"Measured on {date} on {machine['cpu']} ({machine['cores']} cores, {machine['system']}), Python {machine['python']},"
-        f" load average {machine['load']:.1f} at the start.",
+        f"Measured on {date} on {machine['cpu']} ({machine['cores']} cores, {machine['system']}),"
+        f" Python {machine['python']}, load average {machine['load']:.1f} at the start.",
         "Versions: " + ", ".join(f"{k} {v}" for k, v in versions.items()) + ".",
         "",
         "```sh",
@@ -51,12 +51,17 @@ def environment_lines(machine, versions, date, command):
     ]
 
 
+def own_time(value):
+    """The time that LattE prints, which is 0 below its step of 10 ms."""
+    return "< 10 ms" if value == 0 else seconds(value)
+
+
 def dense_lines(outcomes, skipped, limit, latte_startup, pal_startup):
     lines = [
         "### Dense polynomials against LattE",
         "",
-        "Every monomial up to the degree has a random coefficient; a polytope is the unit cube cut by three random half-spaces.",
-        "Each instance runs as one process per program:",
+        "Every monomial up to the degree has a random coefficient; a polytope is the unit cube cut by three random",
+        "half-spaces. Each instance runs as one process per program:",
         "",
         "```sh",
         "integrate --valuation=integrate --triangulate --monomials=poly.txt body.hrep.latte",
@@ -65,12 +70,14 @@ def dense_lines(outcomes, skipped, limit, latte_startup, pal_startup):
         'pal integrate body.smt2 --poly="..." --exact --json',
         "```",
         "",
-        "LattE is exact, so `pal --exact` is the like-for-like peer. LattE's time is that of the better of its two methods,",
-        "fastest of up to five runs, as for pal. *wall*: whole process against whole process. *net*: LattE's wall time minus its start-up",
-        f"on a trivial instance ({seconds(latte_startup)}; pal: {seconds(pal_startup)}) over the `seconds` that pal reports, which leave out process",
-        "start and reading; LattE's net time still contains reading the polynomial. *LattE own* is the total time that LattE",
-        f"prints, in steps of 10 ms. *CPU*: processor time of the whole processes. Ratios are LattE / pal, above 1 when pal is faster; a LattE timeout counts as the limit of {limit:g} s",
-        "and its ratio is marked `>=`; a timeout of pal likewise, marked `<=`.",
+        "LattE is exact, so the like-for-like comparison is with `pal --exact`. The time of LattE is that of the",
+        "better of its two methods; for both programs it is the fastest of up to five runs. *wall*: whole process",
+        "against whole process. *net*: the wall time of LattE minus its start-up on a trivial instance",
+        f"({seconds(latte_startup)}; pal: {seconds(pal_startup)}), divided by the `seconds` that pal reports, which",
+        "leave out process start and reading; LattE's net time still includes reading the polynomial. *LattE own* is",
+        "the total time that LattE prints, in steps of 10 ms. *CPU*: processor time of the whole processes. Ratios",
+        f"are LattE / pal, above 1 when pal is faster. A timeout of LattE counts as the limit of {limit:g} s and its",
+        "ratio is marked `>=`; a timeout of pal likewise, marked `<=`.",
         "",
     ]
     groups = defaultdict(list)
@@ -94,7 +101,7 @@ def dense_lines(outcomes, skipped, limit, latte_startup, pal_startup):
                 [
                     shape, n, degree, len(group[0].instance.terms), len(group),
                     seconds(median([o.latte and o.latte.cost.wall for o in group]) or math.nan),
-                    seconds(v) if (v := median([o.latte and o.latte.own for o in group])) else ("< 10 ms" if v == 0 else "-"),
+                    own_time(median([o.latte and o.latte.own for o in group])),
                     seconds(median([p and p.cost.wall for p in pals]) or math.nan),
                     seconds(median([p and p.seconds for p in pals]) or math.nan),
                     ratios(lambda o: o.ratio_wall(mode, limit)),
@@ -114,7 +121,7 @@ def dense_lines(outcomes, skipped, limit, latte_startup, pal_startup):
     lines += summary_lines(outcomes, limit, latte_startup)
     if skipped:
         text = ", ".join(f"n = {n} degree {d} ({t} terms)" for n, d, t in skipped)
-        lines += [f"Left out, the dense polynomial is too long to be of interest: {text}.", ""]
+        lines += [f"Left out, because the dense polynomial is too long to be of interest: {text}.", ""]
     return lines
 
 
@@ -131,17 +138,18 @@ def summary_lines(outcomes, limit, startup):
     late = sum(o.latte_note == "timeout" for o in outcomes)
     untried = sum(o.latte_note.startswith("not tried") for o in outcomes)
     lines.append(
-        f"- LattE answered {len(solved)} of {len(outcomes)} instances; {late} ran into the limit, {untried} were not tried"
-        " because easier ones did (they count in no ratio)."
+        f"- LattE answered {len(solved)} of {len(outcomes)} instances; {late} ran into the limit, and {untried} were"
+        " not tried because easier ones did (they count in no ratio)."
     )
     checked = sum(o.exact is not None and o.exact.exact == o.latte.value for o in solved)
-    lines.append(f"- Equal fractions on {checked} of {len(solved)} instances that LattE answered.")
+    lines.append(f"- The fractions are equal on {checked} of the {len(solved)} instances that LattE answered.")
     errors = [o.relative_error for o in outcomes if o.relative_error is not None]
     bounds = [o.f64.error_bound / abs(o.f64.value) for o in outcomes
               if o.f64 and o.f64.error_bound is not None and o.f64.value]
     if errors:
         worst_bound = f"; worst error bound relative to the value {number(max(bounds))}" if bounds else ""
-        lines.append(f"- f64 accuracy: worst relative error {number(max(errors))}, median {number(median(errors))}{worst_bound}.")
+        worst = f"worst relative error {number(max(errors))}, median {number(median(errors))}"
+        lines.append(f"- f64 accuracy: {worst}{worst_bound}.")
     return lines + [""]
 
 
@@ -156,36 +164,54 @@ def star_lines(rows, limit, latte_startup):
         "pal integrate star.smt2 --degree D --method gasp -o eta.safetensors --json",
         "```",
         "",
-        "SymPy: `polytope_integrate(polygon, max_degree=D)`, import and start not counted. LattE: *one* dense polynomial of degree D,",
-        f"one process per kite, start-up subtracted. Limit {limit:g} s. The paper reports 19 s for GASP! on an RTX A6000 and",
-        "6 h 20 min for XADD with SymPy at N = 17, degree 12.",
+        "SymPy: `polytope_integrate(polygon, max_degree=D)`, without import and start. LattE: *one* dense polynomial",
+        f"of degree D, one process per kite, start-up subtracted. The limit is {limit:g} s. The paper reports 19 s for",
+        "GASP! on an RTX A6000 and 6 h 20 min for XADD with SymPy at N = 17, degree 12.",
         "",
     ]
     body = [
-        [r.points, r.degree, (r.degree + 1) * (r.degree + 2) // 2, r.simplices or "-", seconds(r.recurrence), seconds(r.gasp),
-         number(r.gasp / r.recurrence) if r.gasp and r.recurrence else "-",
-         seconds(r.sympy), number(r.sympy / r.recurrence) if r.sympy and r.recurrence else "-",
-         seconds(sum(max(w - latte_startup, 0.0) for w in r.latte)) if r.latte else "-", number(r.worst_error), "; ".join(r.notes)]
+        [
+            r.points,
+            r.degree,
+            (r.degree + 1) * (r.degree + 2) // 2,
+            r.simplices or "-",
+            seconds(r.recurrence),
+            seconds(r.gasp),
+            number(r.gasp / r.recurrence) if r.gasp and r.recurrence else "-",
+            seconds(r.sympy),
+            number(r.sympy / r.recurrence) if r.sympy and r.recurrence else "-",
+            seconds(sum(max(w - latte_startup, 0.0) for w in r.latte)) if r.latte else "-",
+            number(r.worst_error),
+            "; ".join(r.notes),
+        ]
         for r in rows
     ]
-    return lines + table(
-        ["N", "degree", "moments", "simplices", "pal", "pal GASP!", "ratio", "SymPy", "ratio", "LattE", "worst error", "notes"], body
-    )
+    head = ["N", "degree", "moments", "simplices", "pal", "pal GASP!", "ratio", "SymPy", "ratio", "LattE"]
+    return lines + table([*head, "worst error", "notes"], body)
 
 
-def wmi_lines(families):
-    lines = ["### Weighted model integration", "", "```sh", "pal wmi cases.jsonl --json", "pal wmi cases.jsonl --exact --json", "```", "",
-             "Seconds per problem as pal reports them, against independent reference answers. *Reference* is the exact Python",
-             "evaluator that made those answers, for orientation only.", ""]
+def wmi_lines(groups):
+    lines = [
+        "### Weighted model integration",
+        "",
+        "```sh",
+        "pal wmi cases.jsonl --json",
+        "pal wmi cases.jsonl --exact --json",
+        "```",
+        "",
+        "Seconds per problem as pal reports them; its answers are compared with independent reference answers.",
+        "*Reference* is the exact Python evaluator that made those answers, for orientation only.",
+        "",
+    ]
     body = []
-    for f in families:
+    for f in groups:
         def pair(values):
             return f"{seconds(statistics.median(values))} / {seconds(max(values))}" if values else "-"
 
-        body.append([f.name, f.problems, pair(f.f64), pair(f.exact), pair(f.reference), number(f.worst_error), "; ".join(f.notes)])
-    return lines + table(
-        ["family", "problems", "f64 median / worst", "exact median / worst", "reference median / worst", "worst relative error f64", "notes"], body
-    )
+        times = [pair(f.f64), pair(f.exact), pair(f.reference)]
+        body.append([f.name, f.problems, *times, number(f.worst_error), "; ".join(f.notes)])
+    times = ["f64 median / worst", "exact median / worst", "reference median / worst"]
+    return lines + table(["group", "problems", *times, "worst relative error f64", "notes"], body)
 
 
 def growth_lines(curves, picture):
@@ -197,13 +223,15 @@ def growth_lines(curves, picture):
         if len(c.points) < 2:
             body.append([c.title, c.xlabel, "-", "-", "-", "too few points"])
             continue
-        measured, predicted = c.slopes()
+        measured, expected = c.exponents()
         (x0, t0, _), (x1, t1, _) = c.points[0], c.points[-1]
-        body.append([c.title, c.xlabel, f"{x0} to {x1}", f"{seconds(t0)} to {seconds(t1)}", f"{measured:.2f}", f"{predicted:.2f}"])
-    lines += table(["work", "grows with", "range", "time", "measured exponent", "expected exponent"], body)
+        times = f"{seconds(t0)} to {seconds(t1)}"
+        body.append([c.title, c.xlabel, f"{x0} to {x1}", times, f"{measured:.2f}", f"{expected:.2f}"])
+    lines += table(["task", "grows with", "range", "time", "measured exponent", "expected exponent"], body)
     return lines + [
-        "Exponents are log-log slopes over the upper half of the range; the expected one is that of the operation count at the same points"
-        " (n (n+1) per moment and simplex; cells of a line arrangement for atoms).",
+        "Exponents are slopes of least-squares lines in log-log coordinates, over the upper half of the range; the",
+        "expected exponent is that of the operation count at the same points (n (n+1) per moment and simplex; cells",
+        "of a line arrangement for atoms).",
         "",
     ]
 
@@ -215,7 +243,7 @@ def disagreement_lines(complaints):
 
 
 def write(path, lines):
-    """Replace the text between the markers; the rest of the page stays as it is."""
+    """Replaces the text between the markers; the rest of the page stays as it is."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     section = "\n".join([BEGIN, "## Against peers", "", *lines]).rstrip() + "\n" + END

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measure pal against LattE, SymPy and reference answers, and write the tables into docs/benchmarks.md.
+"""Compares pal with LattE, SymPy and reference answers, and writes the tables into docs/benchmarks.md.
 
-Needs only the standard library; the peers live in bench/.venv and run as separate processes.
-Exit codes: 0 all answers agree, 1 some answer differs, 2 something needed is missing.
+Needs only the standard library; the other programs are installed in bench/.venv and run as separate processes.
+Exit codes: 0 if all answers agree, 1 if some answer differs, 2 if something needed is missing.
 """
 
 import argparse
@@ -34,7 +34,8 @@ def arguments():
     p.add_argument("--repeats", type=int, help="instances per shape, n and degree (default: 3, quick: 1)")
     p.add_argument("--max-dimension", type=int, help="largest n of the dense polynomials (default: 8, quick: 4)")
     p.add_argument("--seed", type=int, default=1, help="seed of the generator (default: %(default)s)")
-    p.add_argument("--data", default=os.environ.get("PAL_DATA"), help="data folder with wmi/cases.jsonl (default: $PAL_DATA)")
+    data = os.environ.get("PAL_DATA")
+    p.add_argument("--data", default=data, help="data folder with wmi/cases.jsonl (default: $PAL_DATA)")
     p.add_argument("--output", default=str(HERE.parent / "docs" / "benchmarks.md"), help="page to write")
     p.add_argument("--no-install", action="store_true", help="use bench/.venv as it is")
     args = p.parse_args()
@@ -49,7 +50,7 @@ def arguments():
 
 
 def typed_options():
-    """What was typed, without options that name places on this machine."""
+    """The options that were typed, without those that name paths on this machine."""
     out, skip = [], False
     for word in sys.argv[1:]:
         place = word.split("=")[0] in ("--pal", "--data", "--output")
@@ -81,14 +82,15 @@ def main():
         latte.measure_startup()
         pal.measure_startup()
         print(f"start-up: LattE {latte.startup:.4f} s, pal {pal.startup:.4f} s", file=sys.stderr)
-        versions = {"pal": pal.version().removeprefix("pal").strip(), "LattE integrale": latte.version(), **peers.package_versions()}
+        own = pal.version().removeprefix("pal").strip()
+        versions = {"pal": own, "LattE integrale": latte.version(), **peers.package_versions()}
         command = shlex.join(["python3", "bench/run.py", *typed_options()])
         head = report.environment_lines(host, versions, datetime.date.today().isoformat(), command)
         lines = []
         try:
             for part in measure(args, pal, latte, peers, complain):
                 lines += part
-                # After every part, so that an interrupted run keeps what it has.
+                # The page is written after every part, so that an interrupted run keeps the parts that have ended.
                 report.write(args.output, head + report.disagreement_lines(complaints) + lines)
         except KeyboardInterrupt:
             print("interrupted; the parts that ended are on the page", file=sys.stderr)
@@ -98,7 +100,7 @@ def main():
 
 
 def measure(args, pal, latte, peers, complain):
-    """The lines of each part as it ends."""
+    """Yields the lines of each part when it ends."""
     if "dense" in args.parts:
         print("dense polynomials", file=sys.stderr)
         degrees = (4, 8) if args.quick else (4, 8, 12)
@@ -116,8 +118,8 @@ def measure(args, pal, latte, peers, complain):
     if "wmi" in args.parts:
         if args.data and (Path(args.data) / "wmi" / "cases.jsonl").is_file():
             print("weighted model integration", file=sys.stderr)
-            families = wmi.measure(pal, args.data, args.quick, max(10 * args.limit, 60), complain)
-            yield report.wmi_lines(families)
+            groups = wmi.measure(pal, args.data, args.quick, max(10 * args.limit, 60), complain)
+            yield report.wmi_lines(groups)
         else:
             print("no WMI cases: set PAL_DATA or pass --data", file=sys.stderr)
             yield ["### Weighted model integration", "", "Not run: no `wmi/cases.jsonl` (set `PAL_DATA`).", ""]

@@ -1,8 +1,8 @@
-"""All moments over N-pointed stars: pal's recurrence, pal's GASP! cubature, SymPy.
+"""All moments over N-pointed stars: pal with its recurrence, pal with GASP! cubature, and SymPy.
 
-The star joins each of N points on the circle of radius 10 with its two most opposite points. Corners are
-rounded to 1/1000, so that every program integrates the same rational polygon. The region goes to pal as a
-union of N kites (centre, inner corner, tip, inner corner).
+The star joins each of N points on the circle of radius 10 with the two points that are most nearly opposite. Corners
+are rounded to 1/1000, so that every program integrates the same rational polygon. pal gets the region as a union of N
+kites (centre, inner corner, tip, inner corner).
 """
 
 import json
@@ -20,7 +20,7 @@ from programs import Failed, TimedOut, read_pal, run
 
 
 def corners(points):
-    """2N corners, counter-clockwise, tips at even places."""
+    """The 2N corners, counter-clockwise, with the tips at even positions."""
     k = (points - 1) // 2
     inner = 10 * math.cos(math.pi * k / points) / math.cos(math.pi * (k - 1) / points)
     out = []
@@ -32,7 +32,7 @@ def corners(points):
 
 
 def kites(points):
-    """Half-space rows of the N kites (see `instances`); their interiors are disjoint."""
+    """The rows of half-spaces of the N kites, as in `instances`. The interiors of the kites are disjoint."""
     ring = corners(points)
     out = []
     for i in range(0, len(ring), 2):
@@ -50,8 +50,8 @@ def smtlib(points):
 
 
 def exact_moment(points, a, b):
-    """Integral of x^a y^b: every corner sees the centre, so sum over triangles (0, p, q) with r = s p + t q
-    and the integral of s^i t^j over the standard triangle, i! j! / (i + j + 2)!."""
+    """The integral of x^a y^b. Every corner sees the centre, so it is a sum over triangles (0, p, q). On each of them
+    r = s p + t q, and the integral of s^i t^j over the standard triangle is i! j! / (i + j + 2)!."""
     ring = corners(points)
     total = Fraction(0)
     for p, q in zip(ring, ring[1:] + ring[:1]):
@@ -64,15 +64,16 @@ def exact_moment(points, a, b):
 
 
 def magnitudes(points, degree):
-    """Size of the moments of each degree before cancellation: odd moments of a symmetric star are nearly 0,
-    so theirs is the geometric mean of the even neighbours."""
+    """The size of the moments of each degree before cancellation. Odd moments of a symmetric star are nearly 0, so for
+    them it is the geometric mean of the even neighbours."""
     even = {k: float(max(exact_moment(points, k, 0), exact_moment(points, 0, k))) for k in range(0, degree + 2, 2)}
     return [math.sqrt(even[k - k % 2] * even[k + k % 2]) for k in range(degree + 1)]
 
 
 def read_safetensors(path):
-    """name -> (shape, flat list) for the number types that pal may write."""
-    codes = {"F64": "d", "F32": "f", "I64": "q", "I32": "i", "I16": "h", "I8": "b", "U64": "Q", "U32": "I", "U16": "H", "U8": "B"}
+    """Returns {name: (shape, flat list)} of the tensors with the number types that pal may write."""
+    codes = {"F64": "d", "F32": "f"}
+    codes |= {"I64": "q", "I32": "i", "I16": "h", "I8": "b", "U64": "Q", "U32": "I", "U16": "H", "U8": "B"}
     raw = Path(path).read_bytes()
     size = struct.unpack_from("<Q", raw)[0]
     out = {}
@@ -87,7 +88,7 @@ def read_safetensors(path):
 
 
 def moments_with_exponents(tensors):
-    """{(a, b): moment} of a file with the tensors `exponents` [m, 2] and `moments` [m], else None."""
+    """Returns {(a, b): moment} for the tensors `exponents` [m, 2] and `moments` [m], or None if they are missing."""
     if "exponents" not in tensors or "moments" not in tensors:
         return None
     (shape, flat), (_, values) = tensors["exponents"], tensors["moments"]
@@ -110,9 +111,9 @@ class StarRow:
 
 
 def measure(pal, latte, peers, sizes, degrees, limit, complain):
-    """One row per star and degree. `complain` receives a sentence per disagreement."""
+    """Returns one row per star and degree. `complain` is called with a sentence for each disagreement."""
     rows = []
-    sympy_gone = set()  # degrees at which a smaller star already ran into the limit
+    sympy_gone = set()  # degrees at which SymPy ran into the limit on a smaller star
     for points in sizes:
         path = pal.file(f"star{points}.smt2", smtlib(points))
         for degree in degrees:
@@ -133,7 +134,7 @@ def measure(pal, latte, peers, sizes, degrees, limit, complain):
 
 
 def all_moments(pal, path, method, row, exact, scale, limit, complain):
-    """Least time of three runs of one method of pal, and every moment against the exact one."""
+    """Takes the least time of three runs of one method of pal and compares every moment with the exact one."""
     names = f"star {row.points} degree {row.degree} {method}"
     out = pal.scratch / f"{method}.safetensors"
     out.unlink(missing_ok=True)
@@ -162,7 +163,7 @@ def all_moments(pal, path, method, row, exact, scale, limit, complain):
 
 
 def check_dense(pal, latte, path, row, exact, limit, complain):
-    """One dense polynomial: sum of LattE over the kites, and pal --exact, against the exact moments."""
+    """Compares one dense polynomial, by LattE summed over the kites and by pal --exact, with the exact moments."""
     rng = random.Random(f"star/{row.points}/{row.degree}")
     terms = dense_polynomial(2, row.degree, rng)
     truth = sum(c * exact[e] for c, e in terms)
@@ -206,7 +207,7 @@ def add_sympy(peers, row, exact, gone, limit, complain):
 
 
 def sympy_moments(peers, points, degree, limit):
-    """(seconds inside SymPy without import and start, {(a, b): moment})."""
+    """Returns the seconds inside SymPy, without import and start, and {(a, b): moment}."""
     # SymPy wants the corners clockwise.
     ring = [[str(x), str(y)] for x, y in reversed(corners(points))]
     worker = Path(__file__).with_name("sympy_moments.py")

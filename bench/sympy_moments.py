@@ -1,4 +1,4 @@
-"""Worker: all moments of a polygon by SymPy. Reads one JSON object on stdin, writes one on stdout."""
+"""Worker: all moments of a polygon by SymPy. Reads a JSON object from standard input, writes one to standard output."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ start = time.perf_counter()
 if degree == 0:
     moments = [((0, 0), polytope_integrate(polygon, 1))]
 else:
-    # With `max_degree` and no integrand SymPy returns every monomial up to that degree, sharing work.
+    # With `max_degree` and no integrand SymPy integrates every monomial up to that degree in one go.
     table = polytope_integrate(polygon, max_degree=degree)
     moments = [(Poly(m, x, y).monoms()[0], v) for m, v in table.items() if m != 0]
 seconds = time.perf_counter() - start

@@ -1,4 +1,4 @@
-"""`pal wmi` on published problems: time per family and agreement with independent reference answers."""
+"""`pal wmi` on published problems: time per group of problems, and agreement with independent reference answers."""
 
 import json
 import math
@@ -11,12 +11,12 @@ from pathlib import Path
 
 from programs import Failed, TimedOut
 
-# Only the question goes to pal; answers stay here.
+# The fields that pal gets to see: the question without its answers.
 QUESTION = ("name", "source", "domain", "support", "weight", "queries")
 
 
 @dataclass
-class Family:
+class Group:
     name: str
     problems: int
     f64: list
@@ -28,18 +28,18 @@ class Family:
 
 def load(data, quick):
     path = Path(data) / "wmi" / "cases.jsonl"
-    families = defaultdict(list)
+    groups = defaultdict(list)
     with path.open() as lines:
         for line in lines:
             case = json.loads(line)
-            families[case["family"]].append(case)
+            groups[case["family"]].append(case)
     if quick:
-        families = {name: cases[:3] for name, cases in families.items()}
-    return families
+        groups = {name: cases[:3] for name, cases in groups.items()}
+    return groups
 
 
 def agrees(got, want, scale):
-    """(ok, relative error) of one pal answer, `{"value","exact"}`, against one reference answer."""
+    """Returns (ok, relative error) of one answer of pal, `{"value", "exact"}`, compared with one reference answer."""
     if want.get("expect", "value") != "value":
         status = str(got.get("status", "")) + str(got.get("error", ""))
         return got.get("value") is None or "unbounded" in status, 0.0
@@ -56,18 +56,18 @@ def agrees(got, want, scale):
 
 
 def measure(pal, data, quick, limit, complain):
-    families = []
+    groups = []
     for name, cases in load(data, quick).items():
         text = "".join(json.dumps({k: c[k] for k in QUESTION if k in c}) + "\n" for c in cases)
         path = pal.file(f"wmi_{name}.jsonl", text)
-        family = Family(name, len(cases), [], [], [c["time_s"] for c in cases if c.get("time_s")], 0.0, [])
-        families.append(family)
-        for mode, times in ((None, family.f64), ("--exact", family.exact)):
+        group = Group(name, len(cases), [], [], [c["time_s"] for c in cases if c.get("time_s")], 0.0, [])
+        groups.append(group)
+        for mode, times in ((None, group.f64), ("--exact", group.exact)):
             label = mode or "f64"
             try:
                 records, _ = pal.call("wmi", path, *([mode] if mode else []), limit=limit)
             except (TimedOut, Failed) as bad:
-                family.notes.append(f"{label}: {bad}")
+                group.notes.append(f"{label}: {bad}")
                 if isinstance(bad, Failed):
                     complain(f"wmi {name} {label}: {bad}")
                 continue
@@ -88,12 +88,12 @@ def measure(pal, data, quick, limit, complain):
                     pairs += [(f"query {i}", q, w) for i, (q, w) in enumerate(zip(queries, wanted))]
                 for what, answer, want in pairs:
                     ok, error = agrees(answer, want, scale)
-                    family.worst_error = max(family.worst_error, error)
+                    group.worst_error = max(group.worst_error, error)
                     if not ok:
                         complain(
                             f"wmi {case['name']} {label} {what}: pal {answer.get('exact') or answer.get('value')}, "
                             f"reference {want.get('value_dec') or want.get('value')} ({want.get('method')})"
                         )
-        middle = statistics.median(family.f64) if family.f64 else math.nan
+        middle = statistics.median(group.f64) if group.f64 else math.nan
         print(f"  wmi {name}: {len(cases)} problems, median {middle:.2e} s", file=sys.stderr)
-    return families
+    return groups

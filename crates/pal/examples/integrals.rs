@@ -1,4 +1,4 @@
-//! Integrals of textbooks, as fractions. The twin of `examples/python/integrals.py`.
+//! Textbook integrals, as fractions. The same example in Python is `examples/python/integrals.py`.
 
 use std::error::Error;
 
@@ -12,14 +12,14 @@ use pal::wmi::Problem;
 fn exact(constraint: &Formula, polynomial: &str) -> Result<Rational, Box<dyn Error>> {
     let region = Region::new(&constraint.clone().into())?;
     let found = integrate(&region, &Polynomial::parse(polynomial)?, Method::Exact)?;
-    found.exact.ok_or_else(|| "an exact integral is exact".into())
+    found.exact.ok_or_else(|| "the method is exact, so there is a fraction".into())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let fraction = |text: &str| parse_rational(text);
     let [x, y, z] = reals(["x", "y", "z"]);
 
-    // The area under the diagonal, and its centre.
+    // The area of the triangle under the diagonal of the unit square, and its centre of mass.
     let triangle = y.ge(0) & y.le(&x) & x.le(1);
     let area = exact(&triangle, "1")?;
     let centre = [exact(&triangle, "x")? / &area, exact(&triangle, "y")? / &area];
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("moment of inertia {inertia}");
     assert_eq!(inertia, Rational::from(6i64.pow(4) - 4i64.pow(4)) / Rational::from(6));
 
-    // The probability that two who come within an hour and wait for a quarter of it meet: 7/16.
+    // Two people arrive at random times within an hour and wait for a quarter of it: they meet with probability 7/16.
     let quarter = fraction("1/4")?;
     let close = (&x - &y).le(quarter.clone()) & (&y - &x).le(quarter);
     let meet = exact(&(x.between(0, 1) & y.between(0, 1) & close), "1")?;
@@ -47,9 +47,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // A weight with cases: the expectation of max(x, y) on the unit square is 2/3.
     let largest = Problem::parse(
-        r#"{"domain": {"reals": {"x": ["0", "1"], "y": ["0", "1"]}}, "support": "true", "weight": "(ite (>= x y) x y)"}"#,
+        r#"{"domain": {"reals": {"x": ["0", "1"], "y": ["0", "1"]}},
+            "support": "true", "weight": "(ite (>= x y) x y)"}"#,
     )?;
-    let largest = largest.solve(Method::Exact)?.total.exact.ok_or("an exact integral is exact")?;
+    let largest = largest.solve(Method::Exact)?.total.exact.ok_or("the method is exact, so there is a fraction")?;
     println!("E max(x, y) {largest}");
     assert_eq!(largest, fraction("2/3")?);
     Ok(())

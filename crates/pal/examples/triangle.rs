@@ -1,4 +1,4 @@
-//! A density on a triangle: constraint, family, questions. The twin of `examples/python/triangle.py`.
+//! A density on a triangle: constraint, family, queries. The same example in Python is `examples/python/triangle.py`.
 
 use std::error::Error;
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // No sample leaves the constraint.
     let samples = density.sample(100_000, 2)?;
     assert!(samples.chunks(2).all(|point| triangle.contains(point)));
-    let share = samples.chunks(2).filter(|point| point[0] <= point[1]).count() as f64 / 100_000.0;
-    assert!((share - density.probability(&below)?).abs() < 0.01);
+    let fraction = samples.chunks(2).filter(|point| point[0] <= point[1]).count() as f64 / 100_000.0;
+    assert!((fraction - density.probability(&below)?).abs() < 0.01);
     Ok(())
 }
