@@ -1,4 +1,5 @@
-//! Reading constraints and other text from files or from standard input, with errors that name the file, the place and the way out.
+//! Reading constraints and other text from files or from standard input, with errors that name the file, the place in
+//! it and what would work.
 
 use std::fs;
 use std::io::{self, Read};
@@ -10,7 +11,7 @@ use pal::formula::{self, Constraint, GeoJsonOptions, Meaning};
 use pal::number::{Rational, parse_rational};
 use pal::region::Region;
 
-/// Where the constraint comes from and how to read it.
+/// The constraint as the first argument of a command, and how to read it.
 #[derive(clap::Args)]
 pub struct Input {
     /// The constraint: .smt2, .geojson or .json; `-` reads standard input
@@ -20,7 +21,7 @@ pub struct Input {
     reading: Reading,
 }
 
-/// A constraint where the positional argument is something else.
+/// The constraint as an option, for commands whose first argument is something else.
 #[derive(clap::Args)]
 pub struct ConstraintOption {
     /// The constraint: .smt2, .geojson or .json; `-` reads standard input
@@ -31,7 +32,7 @@ pub struct ConstraintOption {
 }
 
 impl ConstraintOption {
-    /// How messages call the file.
+    /// The name of the file in messages.
     pub fn name(&self) -> String {
         name(&self.file)
     }
@@ -51,7 +52,7 @@ struct Reading {
     /// GeoJSON: what the polygons mean [default: forbidden]
     #[arg(long, value_enum)]
     meaning: Option<PolygonMeaning>,
-    /// GeoJSON: the frame of the map, exact decimals; overrides the `bounds` of the file
+    /// GeoJSON: the bounds of the map, exact decimals; they override the `bounds` of the file
     #[arg(long, value_name = "x0,y0,x1,y1", allow_hyphen_values = true, value_parser = parse_bounds)]
     bounds: Option<Bounds>,
 }
@@ -66,9 +67,9 @@ enum ConstraintFormat {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum PolygonMeaning {
-    /// Obstacles in the frame
+    /// The polygons are obstacles within the bounds
     Forbidden,
-    /// Allowed is what they cover
+    /// What the polygons cover is allowed, and nothing else
     Walkable,
 }
 
@@ -87,12 +88,12 @@ fn parse_bounds(text: &str) -> Result<Bounds> {
 }
 
 impl Input {
-    /// How messages call the file.
+    /// The name of the file in messages.
     pub fn name(&self) -> String {
         name(&self.file)
     }
 
-    /// The file, and the first option that says something about a constraint.
+    /// Returns the file, and the first option that only a constraint can have, if one was given.
     pub fn as_path(&self) -> (&Path, Option<&'static str>) {
         let options = [
             ("--format", self.reading.format.is_some()),
@@ -122,7 +123,8 @@ impl Reading {
             ConstraintFormat::Smt2 => {
                 if self.meaning.is_some() || self.bounds.is_some() {
                     bail!(
-                        "--meaning and --bounds are for GeoJSON maps; write bounds as assertions, such as (assert (<= 0 x 1))"
+                        "--meaning and --bounds are for GeoJSON maps; write bounds as assertions, such as \
+                         (assert (<= 0 x 1))"
                     );
                 }
                 Ok(formula::parse_smtlib(&text)?)
@@ -149,7 +151,7 @@ impl Reading {
         match extension.as_deref() {
             Some("smt2" | "smt") => Ok(ConstraintFormat::Smt2),
             Some("geojson" | "json") => Ok(ConstraintFormat::Geojson),
-            // What is wrong with a path comes before what is wrong with its name.
+            // A missing file is a better explanation than an unknown extension.
             _ if !file.exists() => Err(no_such_file()),
             _ if file.is_dir() => Err(directory(&CONSTRAINT)),
             Some("safetensors") => {
@@ -157,7 +159,8 @@ impl Reading {
             }
             Some(other) => {
                 bail!(
-                    "unknown extension `.{other}`; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"
+                    "unknown extension `.{other}`; use .smt2, .geojson or .json, or say --format smt2 or \
+                     --format geojson"
                 )
             }
             None => bail!("no extension; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"),
@@ -165,7 +168,7 @@ impl Reading {
     }
 }
 
-/// What a file should be, for messages.
+/// What a text file should hold, for messages.
 pub struct ExpectedText {
     /// `give ...`
     pub file: &'static str,
@@ -176,7 +179,7 @@ pub struct ExpectedText {
 const CONSTRAINT: ExpectedText =
     ExpectedText { file: "a .smt2, .geojson or .json file", content: "an SMT-LIB 2 script or a GeoJSON map" };
 
-/// How messages call a file.
+/// The name of a file in messages.
 pub fn name(file: &Path) -> String {
     if is_stdin(file) { "standard input".into() } else { file.display().to_string() }
 }
@@ -185,7 +188,7 @@ fn is_stdin(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// The text of a file, or of standard input for `-`; errors do not name the file.
+/// Reads the text of a file, or of standard input for `-`. Errors do not name the file.
 pub fn read(file: &Path, wanted: &ExpectedText) -> Result<String> {
     let bytes = if is_stdin(file) {
         let mut bytes = Vec::new();
@@ -209,7 +212,7 @@ fn directory(wanted: &ExpectedText) -> anyhow::Error {
     anyhow!("this is a directory; give {}", wanted.file)
 }
 
-/// Text from bytes; a byte-order mark is dropped.
+/// Decodes UTF-8 without its byte order mark.
 fn decode(bytes: Vec<u8>, wanted: &ExpectedText) -> Result<String> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

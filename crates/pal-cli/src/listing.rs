@@ -1,4 +1,4 @@
-//! Tables as results: a file with a line about it, or rows on standard output, as CSV or as JSON objects.
+//! Results that are tables: a file and a line about it, or rows on standard output, as CSV or as JSON objects.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::numbers::counted;
 use crate::table::{self, Sink};
 use crate::{Global, output};
 
-/// A table on its way out.
+/// A table to write.
 pub struct Listing<'a> {
     /// None, or `-`, is standard output.
     pub path: Option<&'a Path>,
     pub columns: Vec<&'a str>,
-    /// What a row is, for the line about the file.
+    /// The word for a row in the line about the file, such as `sample`.
     pub noun: &'static str,
     pub start: Instant,
 }
@@ -75,7 +75,7 @@ impl Listing<'_> {
     }
 }
 
-/// A row with the names of its columns, in their order. What is not finite becomes null.
+/// A row as a JSON object with the names of its columns, in their order. Infinities and NaN become null.
 struct Object<'a>(&'a [&'a str], &'a [f64]);
 
 impl Serialize for Object<'_> {
@@ -84,7 +84,7 @@ impl Serialize for Object<'_> {
     }
 }
 
-/// Whole numbers without a point, so that rows are counted as such.
+/// A JSON number; integers are written without a decimal point, so that numbers of rows look like integers.
 fn json_number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 9e15 && (value != 0.0 || value.is_sign_positive()) {
         return Value::from(value as i64);
@@ -92,12 +92,12 @@ fn json_number(value: f64) -> Value {
     Value::from(value)
 }
 
-/// The names of columns, with `row` in front where several rows are asked about.
+/// The names of columns, with `row` in front if several rows of a model are asked about.
 pub fn with_row(many: bool, names: Vec<&str>) -> Vec<&str> {
     if many { [vec!["row"], names].concat() } else { names }
 }
 
-/// Values row by row, with a number in front of each row if there is one.
+/// Values row by row, with the number of the row of the model in front of each, if there is one.
 pub fn numbered(row: Option<usize>, values: Vec<f64>, columns: usize) -> Vec<f64> {
     let Some(row) = row else { return values };
     values.chunks_exact(columns.max(1)).flat_map(|part| [&[row as f64], part].concat()).collect()

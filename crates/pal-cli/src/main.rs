@@ -1,6 +1,6 @@
 //! `pal`: regions under linear constraints, from the command line.
 //!
-//! This file is glue: it parses arguments, runs one command and maps what became of it to an exit code. Everything that
+//! This file is glue: it parses arguments, runs one command and maps its outcome to an exit code. Everything that
 //! computes lives in the `pal` library.
 
 mod commands;
@@ -27,18 +27,18 @@ use commands::{
     plot, predict, query, sample, train, volume, wmi,
 };
 
-/// How a run ended, when it did not fail.
+/// How a run that did not fail ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// All that was asked for: exit code 0.
+    /// The run gave everything that was asked for: exit code 0.
     Done,
-    /// Stopped by a limit or by Ctrl-C, or some problems left unsolved: exit code 1, with what there was.
+    /// A limit or Ctrl-C stopped the run, or some problems were left unsolved: exit code 1, with the results so far.
     Stopped,
 }
 
 /// The exit codes, shown at the end of every help text.
-pub const EXIT_CODES: &str =
-    "Exit codes: 0 done, 1 stopped by a limit or Ctrl-C, or some problems left unsolved, with what there was, 2 error";
+pub const EXIT_CODES: &str = "Exit codes: 0 done, 1 stopped by a limit or Ctrl-C, or some problems unsolved (results \
+    so far are printed), 2 error";
 
 #[derive(Parser)]
 #[command(name = "pal", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
@@ -50,10 +50,12 @@ struct Cli {
 }
 
 const LONG_ABOUT: &str = "Exact regions, integrals and densities under linear constraints.\n\n\
-    Reads a constraint (SMT-LIB 2 formulas, GeoJSON maps), tells what kind of region it describes, cuts it into disjoint \
-    convex cells with exact rational vertices, integrates polynomials over it, and draws it. Compiles families of \
-    densities on it, which give no mass to anything else, and answers questions about them: probabilities, samples, marginals, \
-    modes, moments. Trains such densities, given by data alone or by a network, by exact maximum likelihood. Solves weighted model integration problems.";
+    Reads a constraint (SMT-LIB 2 formulas, GeoJSON maps), tells what kind of region it describes, cuts it into \
+    disjoint convex cells with exact rational vertices, integrates polynomials over it, and draws it. Compiles \
+    families of densities that have no mass outside the constraint, and answers questions about them: probabilities, samples, \
+    marginals, modes, moments. Fits such densities to data, or trains networks that predict them, by exact maximum \
+    likelihood. Solves weighted model integration problems.\n\n\
+    Variables are in the order in which the constraint declares them; in maps x comes before y.";
 
 /// Options of all commands.
 #[derive(clap::Args, Clone, Copy)]
@@ -62,9 +64,10 @@ pub struct Global {
     #[arg(long, global = true)]
     pub json: bool,
     /// Number of threads; 0 means one per core
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u16).range(..=1024))]
     pub threads: u16,
-    /// No progress and no notes on standard error
+    /// Print no progress and no notes on standard error
     #[arg(long, short, global = true)]
     pub quiet: bool,
 }
@@ -126,7 +129,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Stopped) => ExitCode::from(1),
-        // Whoever reads our output has seen enough.
+        // The reader of our output has closed it; that is no error.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             output::complain(&error);

@@ -1,4 +1,4 @@
-//! Exact numbers on the way out: sums of many fractions, and fractions short enough to read.
+//! Printing exact numbers: sums of many fractions, and fractions short enough to read.
 
 use pal::number::{Integer, Rational, to_f64};
 
@@ -7,7 +7,7 @@ const READABLE: usize = 24;
 
 /// `7/2 = 3.5`, `4`, or for long fractions `1234...5678 / 9876...4321 (40 / 41 digits) = 1.25`.
 ///
-/// The decimal is the nearest double; `~` instead of `=` says that it is rounded.
+/// The decimal is the nearest float64; `~` instead of `=` says that it is rounded.
 pub fn readable(value: &Rational) -> String {
     let (p, q) = (value.numerator().to_string(), value.denominator().to_string());
     let decimal = to_f64(value);
@@ -38,17 +38,17 @@ fn ends(digits: &str) -> String {
     }
 }
 
-/// The size of an error: two digits tell enough.
+/// An error bound with two digits.
 pub fn bound(error: f64) -> String {
     if error == 0.0 { "0".to_string() } else { format!("{error:.1e}") }
 }
 
-/// A double where JSON has one: infinities and NaN become null.
+/// A float64 for JSON, which has no infinities and no NaN: they become null.
 pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// An integer as a JSON number where every reader keeps it exactly, else as a string.
+/// An integer as a JSON number if every reader keeps it exactly, else as a string.
 pub fn json_integer(value: &Integer) -> serde_json::Value {
     const SAFE: i64 = 1 << 53;
     match i64::try_from(value) {
@@ -57,15 +57,16 @@ pub fn json_integer(value: &Integer) -> serde_json::Value {
     }
 }
 
-/// A sum of fractions, added in pairs of similar size: the denominators grow towards the end only, where a running sum would
-/// carry the longest one through every step. Holds as many fractions as the count has bits.
+/// A sum of fractions that adds pairs of similar size, so that denominators become long only towards the end; a running
+/// sum would carry the longest one through every step. It holds at most as many fractions as the number of terms has
+/// bits.
 #[derive(Default)]
-pub struct Sum {
+pub struct ExactSum {
     /// Sums of `2^level` terms, levels strictly decreasing.
     partial: Vec<(u32, Rational)>,
 }
 
-impl Sum {
+impl ExactSum {
     pub fn add(&mut self, mut value: Rational) {
         let mut level = 0;
         while let Some((_, other)) = self.partial.pop_if(|(l, _)| *l == level) {
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn sums_are_exact_for_any_count() {
-        let mut sum = Sum::default();
+        let mut sum = ExactSum::default();
         let mut plain = Rational::ZERO;
         assert_eq!(sum.total(), plain);
         for k in 1..=37u32 {

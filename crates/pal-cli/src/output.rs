@@ -1,4 +1,5 @@
-//! Where results go: standard output and standard error, without a panic when nobody reads, and files, replaced as a whole.
+//! Where results go: standard output and standard error, without a panic when they are closed, and files, which are
+//! replaced atomically.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
@@ -19,7 +20,7 @@ pub fn json_line(out: &mut impl Write, value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
-/// Complains about a place where nothing can be written, before the work for it is done.
+/// Fails early, before any work is done, if no file can be written at `path`.
 pub fn check_place(path: &Path) -> Result<()> {
     let check = || -> Result<()> {
         path.file_name().context("this is not the name of a file")?;
@@ -33,12 +34,13 @@ pub fn check_place(path: &Path) -> Result<()> {
     check().with_context(|| path.display().to_string())
 }
 
-/// Puts a complete file at `path`: writes next to it and renames, so that what is there is replaced as a whole or not at all.
+/// Puts a complete file at `path`. It is written next to it and renamed, so that an existing file is replaced
+/// completely or not at all.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_with(path, |file| file.write_all(bytes).context("cannot write"))
 }
 
-/// The same for a file that is written in parts: a failure of `fill` leaves what was there.
+/// Like [`replace`], for a file that `fill` writes in parts. If it fails, the existing file stays as it was.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let attempt = || -> Result<()> {
         let name = path.file_name().context("this is not the name of a file")?.to_string_lossy();
@@ -47,7 +49,7 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Resu
             let mut file = BufWriter::with_capacity(1 << 16, File::create(&temporary).context("cannot write")?);
             fill(&mut file)?;
             file.flush().context("cannot write")?;
-            // Closed before it is renamed: some systems insist.
+            // Some systems insist that a file is closed before it is renamed.
             drop(file);
             fs::rename(&temporary, path).context("cannot write")
         };
@@ -60,20 +62,20 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Resu
     attempt().with_context(|| path.display().to_string())
 }
 
-/// Tells something worth knowing that is no error.
+/// Prints a note on standard error: something worth knowing that is not an error.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "pal: note: {text}");
 }
 
-/// Prints an error with its causes. Standard error may be closed as well: then there is nobody to tell.
+/// Prints an error with its causes. If standard error is closed too, the message is lost.
 pub fn complain(error: &anyhow::Error) {
-    // Every other trouble with files carries the name of the file.
+    // All other input and output errors carry the name of their file.
     let bare = error.chain().len() == 1 && error.is::<io::Error>();
     let place = if bare { "standard output: cannot write: " } else { "" };
     let _ = writeln!(io::stderr(), "pal: {place}{error:#}");
 }
 
-/// Whether an error means that the reader of our output went away.
+/// Whether an error means that the reader of our output has closed it.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let broken = |cause: &io::Error| cause.kind() == ErrorKind::BrokenPipe;
     error.chain().any(|cause| cause.downcast_ref().is_some_and(broken))

@@ -1,4 +1,4 @@
-//! A counter on standard error for work that takes long, where a person is watching.
+//! Progress on standard error for long work, if that is a terminal.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,14 +11,14 @@ use pal_burn::Epoch;
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Counts what is done; removes itself from the screen when dropped.
+/// A counter of work done, which removes itself from the screen when dropped.
 pub struct Progress {
     bar: ProgressBar,
     waiting: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Progress {
-    /// Counts cells. Shows itself after a while if `wanted` and standard error is a terminal.
+    /// Counts cells. It appears after half a second if `wanted` and standard error is a terminal.
     pub fn new(task: &'static str, wanted: bool) -> Progress {
         Progress::with_template("{spinner} {msg}: {human_pos} cells, {elapsed}", None, task, wanted)
     }
@@ -28,7 +28,7 @@ impl Progress {
         Progress::with_template("{spinner} {msg}: {human_pos} of {human_len}, {elapsed}", Some(total), task, wanted)
     }
 
-    /// Shows the time only.
+    /// Shows the elapsed time only.
     pub fn waiting(task: &'static str, wanted: bool) -> Progress {
         Progress::with_template("{spinner} {msg}: {elapsed}", None, task, wanted)
     }
@@ -51,12 +51,12 @@ impl Progress {
         Progress { bar, waiting: Some((sender, watcher)) }
     }
 
-    /// One more is done; from any thread.
+    /// Counts one more; may be called from any thread.
     pub fn step(&self) {
         self.advance(1);
     }
 
-    /// Some more are done.
+    /// Counts `count` more.
     pub fn advance(&self, count: usize) {
         self.bar.inc(count as u64);
     }
@@ -72,23 +72,24 @@ impl Drop for Progress {
     }
 }
 
-/// The state of a training: epochs, and log-densities as they come.
-pub struct Bar {
+/// The state of a training: the epoch, and the log-densities of the last and of the best epoch.
+pub struct TrainingBar {
     bar: ProgressBar,
 }
 
-impl Bar {
-    /// Shown if `wanted` and standard error is a terminal.
-    pub fn new(epochs: usize, wanted: bool) -> Bar {
+impl TrainingBar {
+    /// Makes a bar that is shown if `wanted` and standard error is a terminal.
+    pub fn new(epochs: usize, wanted: bool) -> TrainingBar {
         let shown = wanted && std::io::stderr().is_terminal();
         let target = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(epochs as u64), target);
         let style = ProgressStyle::with_template("{spinner} epoch {pos}/{len} {msg}, {elapsed}");
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar { bar }
+        TrainingBar { bar }
     }
 
-    /// After a step of an epoch; `last` is the epoch before, and `best` the best one with its validation.
+    /// Updates the bar after a step of an epoch. `last` is the epoch before it, `best` the best epoch and its mean
+    /// log-density on validation rows.
     pub fn show(&self, epoch: usize, step: usize, of: usize, last: Option<&Epoch>, best: Option<(usize, f64)>) {
         if self.bar.is_hidden() {
             return;
@@ -102,7 +103,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for TrainingBar {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,5 @@
-//! `pal compile`, `model` and the questions about models: closed forms, in one to three dimensions and in both families.
+//! `pal compile`, `model` and the questions about models: closed forms, in one to three dimensions and in both
+//! families.
 
 mod common;
 
@@ -21,6 +22,16 @@ fn the_uniform_density_on_a_square_without_a_triangle() {
         assert_eq!(probability(&folder, &model, "(and (> x 0) (> y 0) (< (+ x y) 1))"), 0.0);
         let given = ["query", &model, "--event", "(<= x 0)", "--condition", "(>= y 0)", "--json"];
         near(number(&folder.pal(&given).done().json(), "/probability"), 2.0 / 3.0);
+        // All conditions must hold: -1 <= y <= -1/2 is a strip without any part of the triangle.
+        let both =
+            ["query", &model, "--event", "(<= x 0)", "--condition", "(<= y (- 0.5))", "--condition", "(<= x 0.5)"];
+        let line = folder.pal(&[&both[..], &["--json"]].concat()).done().json();
+        near(number(&line, "/probability"), 2.0 / 3.0);
+        assert_eq!(line["condition"], "(and (<= y (- 0.5)) (<= x 0.5))");
+        // Along y = 1/2 the triangle leaves -1 <= x <= 0 and 1/2 <= x <= 1.
+        let line = folder.pal(&["query", &model, "--event", "(<= x 0)", "--given", "y=0.5", "--json"]).done().json();
+        near(number(&line, "/probability"), 2.0 / 3.0);
+        assert_eq!(number(&line, "/given/y"), 0.5);
 
         let line =
             folder.pal(&["moments", &model, "--poly", "x*y", "--poly", "7", "--entropy", "--json"]).done().json();

@@ -75,7 +75,7 @@ fn the_mode_is_the_best_of_many_points_and_limits_are_exit_code_1() {
 }
 
 #[test]
-fn a_condition_number_that_doubles_cannot_tell() {
+fn a_condition_number_beyond_float64() {
     let folder = Folder::new("density-commands-check");
     folder.write("r.smt2", INTERVALS);
     let check = |extra: &[&str]| {

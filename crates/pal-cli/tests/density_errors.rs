@@ -5,8 +5,8 @@ mod common;
 use common::density::{flat, npy_file};
 use common::{Folder, SQUARE_WITHOUT_TRIANGLE};
 
-/// A compiled family `f.safetensors` with 9 parameters on [0, 1], a model `m.safetensors` of it, and one on the square without a
-/// triangle, `s.safetensors`; `old.safetensors` must not change.
+/// A compiled family `f.safetensors` with 9 parameters on [0, 1], a model `m.safetensors` of it, and one on the square
+/// without a triangle, `s.safetensors`; `old.safetensors` must not change.
 fn folder(name: &str) -> Folder {
     let folder = Folder::new(name);
     folder.write("u.smt2", "(declare-const x Real)(assert (<= 0 x 1))").write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
@@ -196,8 +196,14 @@ fn questions_without_an_answer() {
         (&["marginal", "--variable", "x", "--quantiles", "1.5"], "--quantiles: 1.5 is not a probability"),
         (&["plot", "-o", "p.png", "--row", "7"], "--row 7: the model has 2 rows"),
         (&["plot", "-o", "p.png", "--event", "(< q 1)"], "--event \"(< q 1)\": column 4: `q` is not declared"),
-        (&["plot", "-o", "p.png", "--row", "all"], "--row all: a picture shows one density; give the number of its row"),
-        (&["query", "--event", "(<= y 0)", "--given", "y=0"], "--event \"(<= y 0)\": column 5: `y` is not declared; the"),
+        (
+            &["plot", "-o", "p.png", "--row", "all"],
+            "--row all: a picture shows one density; give the number of its row",
+        ),
+        (
+            &["query", "--event", "(<= y 0)", "--given", "y=0"],
+            "--event \"(<= y 0)\": column 5: `y` is not declared; the",
+        ),
         (&["plot", "-o", "p.png", "--knots", "3"], "--knots is for constraints, and this is a model"),
     ] {
         let line = [&[command[0], "s.safetensors"], &command[1..]].concat();

@@ -73,10 +73,10 @@ fn samples_are_spread_as_they_should_be() {
     let folder = Folder::new("tables-spread");
     for model in uniform(&folder, TETRAHEDRON, 3) {
         let samples = rows(&folder.pal(&["sample", &model, "-n", "4000", "--seed", "2"]).done().out);
-        let share = samples.iter().filter(|s| s[1] <= 0.5).count() as f64 / 4000.0;
+        let fraction = samples.iter().filter(|s| s[1] <= 0.5).count() as f64 / 4000.0;
         let mean = samples.iter().map(|s| s[2]).sum::<f64>() / 4000.0;
         // Five standard errors.
-        assert!((share - 0.875).abs() < 5.0 * (0.875f64 * 0.125 / 4000.0).sqrt(), "{share}");
+        assert!((fraction - 0.875).abs() < 5.0 * (0.875f64 * 0.125 / 4000.0).sqrt(), "{fraction}");
         assert!((mean - 0.25).abs() < 5.0 * (3.0f64 / 80.0 / 4000.0).sqrt(), "{mean}");
     }
 }

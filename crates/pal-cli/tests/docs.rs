@@ -4,7 +4,7 @@
 mod common;
 
 use common::Folder;
-use common::console::{self, line_matches, lines_match};
+use common::console::{self, compare};
 
 #[test]
 fn the_page_is_true() {
@@ -16,7 +16,10 @@ fn the_page_is_true() {
 
 #[test]
 fn wildcards() {
-    assert!(line_matches("a...c...", "abcd") && line_matches("...", "") && line_matches("x", "x"));
-    assert!(!line_matches("a...d", "abc") && !line_matches("x", "xy"));
-    assert!(lines_match(&["a", "...", "d"], &["a", "b", "c", "d"]) && !lines_match(&["a", "..."], &["b"]));
+    let same = |wanted: &str, printed: &str| compare("pal", wanted, printed).is_ok();
+    assert!(same("a...c...\n", "abcd\n") && same("...\n", "") && same("x\n", "x\n"));
+    assert!(!same("a...d\n", "abc\n") && !same("x\n", "xy\n") && !same("", "x\n"));
+    assert!(same("a\n...\nd\n", "a\nb\nc\nd\n") && !same("a\n...\n", "b\n"));
+    let difference = compare("pal check", "status  bounded\n", "status  empty\n").unwrap_err();
+    assert!(difference.contains("bounded") && difference.contains("empty"), "{difference}");
 }

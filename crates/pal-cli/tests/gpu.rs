@@ -56,6 +56,6 @@ fn what_a_gpu_trained_is_the_same_on_the_processor() {
     let found = again.done().json()["ll"].as_f64().unwrap();
     assert!((found - expected).abs() < 1e-4, "{found} instead of {expected}");
 
-    // Logarithms of doubles are wrong on GPUs: an error, not a model.
+    // Float64 logarithms are wrong on GPUs: an error, not a model.
     folder.pal(&[&TRAIN[..], &["--precision", "f64", "--restart"]].concat()).failed("pal: --device gpu: ");
 }

@@ -60,7 +60,7 @@ fn every_method_knows_the_triangle() {
     assert!((value - 1.0 / 60.0).abs() < 5.0 * error && error < 1e-3, "{report}");
     assert_eq!(run(&sampled), report);
     assert_ne!(run(&["--poly", "x^2*y", "--method", "rejection", "--samples", "20000"])["value"], report["value"]);
-    // What a double cannot tell is not lost.
+    // What float64 cannot represent is not lost.
     let tiny = run(&["--poly", "1e-400*x", "--exact"]);
     assert_eq!((&tiny["value"], tiny["exact"].as_str().unwrap().len()), (&json!(0.0), "1/6".len() + 400));
 }
@@ -161,7 +161,7 @@ fn moments_as_a_file() {
     let run = folder.pal(&["integrate", "t.smt2", "--degree", "3", "-o", "eta.safetensors"]).done();
     assert_eq!(run.out, "eta.safetensors: 10 moments\n");
     let moments = Moments::from_bytes(&folder.read("eta.safetensors")).unwrap();
-    // Compared as text: reading doubles back may change their last digit.
+    // Compared as text: reading float64 back may change their last digit.
     let shown = folder.pal(&["integrate", "t.smt2", "--degree", "3", "--json"]).done().out;
     let exponents: Vec<&[u16]> = moments.exponents().iter().collect();
     for (field, want) in
@@ -199,7 +199,7 @@ fn a_run_that_fails_leaves_the_old_file() {
         fails("open.smt2", &["1", "--method", method], "pal: open.smt2: the region is unbounded in direction x");
     }
     let run = fails("far.smt2", &["2"], "pal: far.smt2: the moment of x");
-    assert!(run.err.contains("beyond the range of doubles"), "{}", run.err);
+    assert!(run.err.contains("beyond the range of float64"), "{}", run.err);
     fails("t.smt2", &["65535"], "pal: t.smt2: ");
     assert_eq!(folder.read("old"), b"old");
     std::fs::create_dir(folder.path().join("dir")).unwrap();
@@ -256,7 +256,7 @@ fn unbounded_regions_name_a_ray() {
 }
 
 #[test]
-fn values_beyond_doubles_are_fractions_only() {
+fn values_beyond_float64_are_fractions_only() {
     let folder = Folder::new("integrate-huge");
     let far = format!("1{}", "0".repeat(400));
     folder.write("r.smt2", format!("(declare-const x Real)(assert (<= 0 x {far}))"));

@@ -13,7 +13,7 @@ fn problem(name: &str, support: &str, weight: &str, queries: &[&str]) -> String 
     json!({"name": name, "domain": domain, "support": support, "weight": weight, "queries": queries}).to_string()
 }
 
-/// Millions of cells: nobody waits for this one.
+/// Millions of cells: too many to wait for.
 fn endless() -> String {
     let names = ["u", "v", "w", "x", "y", "z"];
     let strips = |name: &str| (0..15).map(|k| format!("(<= {} {name} {})", 2 * k, 2 * k + 1)).collect::<Vec<_>>();
@@ -205,7 +205,7 @@ fn text_shows_values_fractions_and_queries() {
 }
 
 #[test]
-fn values_beyond_doubles_are_fractions_only() {
+fn values_beyond_float64_are_fractions_only() {
     let far = format!("1{}", "0".repeat(400));
     let text =
         json!({"name": "p", "domain": {"reals": {"x": ["0", far]}}, "support": "true", "weight": "1"}).to_string();
@@ -227,7 +227,7 @@ fn files_that_cannot_be_read() {
     folder.pal(&["wmi", "empty.jsonl"]).failed("pal: empty.jsonl: the file is empty; it should hold problems in JSON");
     folder.pal(&["wmi", "latin.jsonl"]).failed("pal: latin.jsonl: not UTF-8 text at byte offset 13 (0xe9)");
     folder.pal(&["wmi", "-"]).failed("pal: standard input: the file is empty");
-    let conflict = "pal: --exact goes with the recurrence only; gasp and rejection compute in doubles";
+    let conflict = "pal: --exact goes with the recurrence only; gasp and rejection compute in float64";
     folder.pal(&["wmi", "p.jsonl", "--exact", "--integrator", "gasp"]).failed(conflict);
     folder.pal(&["wmi", "p.jsonl", "--exact", "--integrator", "rejection"]).failed(conflict);
     folder.pal(&["wmi", "p.jsonl", "--samples", "5"]).failed("pal: --samples and --seed are for rejection");

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::numbers::{brief, counted, json_integer, readable};
 use crate::output::json_line;
 
-/// How to print, and the variables to name.
+/// How cells are printed, and the constraint whose variables are named.
 pub struct Style<'a> {
     pub json: bool,
     pub exact: bool,
@@ -28,7 +28,7 @@ pub struct Simplex<'a> {
 
 /// What was listed, and why the list ends.
 #[derive(Serialize)]
-pub struct Summary {
+pub struct CellSummary {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub cells: usize,
@@ -141,7 +141,7 @@ impl Style<'_> {
         json_line(out, &line)
     }
 
-    pub fn summary(&self, out: &mut impl Write, summary: &Summary, volume: &Rational) -> Result<()> {
+    pub fn summary(&self, out: &mut impl Write, summary: &CellSummary, volume: &Rational) -> Result<()> {
         if self.json {
             return json_line(out, summary);
         }
@@ -154,7 +154,7 @@ impl Style<'_> {
     }
 }
 
-/// The fraction where it is short, else the decimal.
+/// The fraction if it is short, else the decimal.
 fn shorter(x: f64, exact: &Rational) -> String {
     let text = brief(exact);
     if text.starts_with('~') { x.to_string() } else { text }

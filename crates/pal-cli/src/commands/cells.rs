@@ -1,7 +1,8 @@
 //! `pal cells`: the disjoint convex cells of a region, one after the other.
 //!
-//! The search runs on a thread of its own and hands cells over through a short queue. Memory stays small however many cells
-//! there are, a slow reader slows the search down, and limits and Ctrl-C are obeyed even while a cell takes long.
+//! The search runs on a thread of its own and hands cells over through a short queue. Memory stays small however many
+//! cells there are, a slow reader slows the search down, and limits and Ctrl-C take effect even while a single cell
+//! takes long.
 
 use std::io::Write;
 use std::num::NonZeroUsize;
@@ -14,23 +15,24 @@ use anyhow::{Context, Result, bail};
 use pal::number::{Rational, to_f64};
 use pal::region::{Cell, Region, RegionError};
 
-use super::cell_text::{Simplex, Style, Summary};
+use super::cell_text::{CellSummary, Simplex, Style};
 use crate::input::Input;
 use crate::limits::{self, GLANCE, parse_seconds};
-use crate::numbers::Sum;
+use crate::numbers::ExactSum;
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
 /// List the disjoint convex cells of a region
 ///
-/// Cells are printed as they are found. With --json every line is one object whose `type` is `cell`, `simplex` or, last,
-/// `summary`. Ctrl-C stops with what there is and a summary.
+/// Cells are printed as they are found, with coordinates in the order of the variables (`pal check` prints it). With
+/// --json every line is one object whose `type` is `cell`, `simplex` or, last, `summary`. Ctrl-C stops the search; the
+/// cells found so far and a summary are printed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal cells region.smt2\n  \
     pal cells map.geojson --knots 14 --triangulate --json > cells.jsonl\n  \
     pal cells large.smt2 --limit 1000 --time-limit 10\n\n\
-    Exit codes: 0 done, 1 stopped by a limit or Ctrl-C with what there was, 2 error")]
+    Exit codes: 0 done, 1 stopped by a limit or Ctrl-C, with the cells found so far, 2 error")]
 pub struct Args {
     #[command(flatten)]
     input: Input,
@@ -40,7 +42,7 @@ pub struct Args {
     /// Cut every cell into simplices
     #[arg(long)]
     triangulate: bool,
-    /// Give vertices as fractions too
+    /// Print vertices as exact fractions too
     #[arg(long)]
     exact: bool,
     /// Stop after N cells
@@ -51,10 +53,10 @@ pub struct Args {
     time_limit: Option<Duration>,
 }
 
-/// Cells waiting to be printed.
+/// The largest number of cells that wait to be printed.
 const QUEUE: usize = 64;
 
-/// A cell with all that takes long to compute.
+/// A cell with its volume and simplices, which take long to compute.
 struct Found {
     cell: Cell,
     volume: Rational,
@@ -64,8 +66,8 @@ struct Found {
 
 type Cells = Receiver<Result<Found, RegionError>>;
 
-/// The next thing that happens.
-enum Event {
+/// What ended the waiting for the next cell.
+enum NextCell {
     Found(Result<Found, RegionError>),
     Stop(&'static str),
 }
@@ -81,15 +83,15 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 
     let mut out = output::stdout();
     let style = Style { json: global.json, exact: args.exact, constraint: &variables };
-    let (mut count, mut simplices, mut sum) = (0, 0, Sum::default());
+    let (mut count, mut simplices, mut sum) = (0, 0, ExactSum::default());
     let stop = loop {
-        // Beyond what the clock can tell there is no limit.
+        // A limit beyond the range of the clock is no limit.
         let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
         let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, interrupted)? {
-            Event::Stop(reason) => break reason,
-            Event::Found(Err(error)) => return Err(error).with_context(|| args.input.name()),
-            Event::Found(Ok(_)) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
-            Event::Found(Ok(found)) => found,
+            NextCell::Stop(reason) => break reason,
+            NextCell::Found(Err(error)) => return Err(error).with_context(|| args.input.name()),
+            NextCell::Found(Ok(_)) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
+            NextCell::Found(Ok(found)) => found,
         };
         style.cell(&mut out, count, &cell, &volume)?;
         for corners in &corners {
@@ -101,12 +103,12 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         progress.step();
     };
     drop(progress);
-    // A search that broke down must not pass for one that is complete.
+    // A search that panicked must not look complete.
     if stop == "complete" && searcher.join().is_err() {
-        bail!("{}: the search broke down; this is a mistake in pal, please report it", args.input.name());
+        bail!("{}: the search failed unexpectedly; this is a mistake in pal, please report it", args.input.name());
     }
     let total = sum.total();
-    let summary = Summary {
+    let summary = CellSummary {
         kind: "summary",
         cells: count,
         simplices: args.triangulate.then_some(simplices),
@@ -120,7 +122,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(if stop == "complete" { Outcome::Done } else { Outcome::Stopped })
 }
 
-/// Starts the search. The thread ends when it is done or nobody receives any more; at the latest with the process.
+/// Starts the search on a thread of its own, which ends when the search does or when the receiver is dropped.
 fn search(region: Region, knots: Option<usize>, triangulate: bool) -> (Cells, JoinHandle<()>) {
     let (sender, receiver) = mpsc::sync_channel(QUEUE);
     let searcher = thread::spawn(move || {
@@ -142,15 +144,15 @@ fn search(region: Region, knots: Option<usize>, triangulate: bool) -> (Cells, Jo
     (receiver, searcher)
 }
 
-/// Waits for a cell, the end, the deadline or Ctrl-C. What was printed is handed on before waiting.
-fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrupted: &AtomicBool) -> Result<Event> {
+/// Waits for a cell, the end, the deadline or Ctrl-C. Standard output is flushed before waiting.
+fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrupted: &AtomicBool) -> Result<NextCell> {
     loop {
         if interrupted.load(Ordering::SeqCst) {
-            return Ok(Event::Stop("interrupted"));
+            return Ok(NextCell::Stop("interrupted"));
         }
         let now = Instant::now();
         if deadline.is_some_and(|deadline| now >= deadline) {
-            return Ok(Event::Stop("time-limit"));
+            return Ok(NextCell::Stop("time-limit"));
         }
         let found = match cells.try_recv() {
             Ok(found) => Ok(found),
@@ -161,8 +163,8 @@ fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrup
             }
         };
         match found {
-            Ok(found) => return Ok(Event::Found(found)),
-            Err(RecvTimeoutError::Disconnected) => return Ok(Event::Stop("complete")),
+            Ok(found) => return Ok(NextCell::Found(found)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(NextCell::Stop("complete")),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }

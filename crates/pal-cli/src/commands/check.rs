@@ -11,15 +11,15 @@ use pal::region::{Cell, Region, Status};
 use serde::Serialize;
 
 use crate::input::Input;
-use crate::numbers::{Sum, brief, readable};
+use crate::numbers::{ExactSum, brief, readable};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
 /// Tell what kind of region a constraint describes
 ///
-/// Prints the variables, the status (bounded, unbounded with a ray, empty, lower-dimensional with a witness point, or no-volume
-/// where the search for a witness gave up), the number of cells, the exact volume and the bounding box. All of these are answers:
-/// the exit code is 0.
+/// Prints the variables in their order, the status, the number of cells, the exact volume and the bounding box. The
+/// status is bounded, unbounded (with a ray), empty, lower-dimensional (with a witness point), or no-volume if the
+/// search for a witness gave up. All of these are answers, with exit code 0.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal check region.smt2\n  \
@@ -31,7 +31,7 @@ pub struct Args {
     input: Input,
 }
 
-/// What is known about a region.
+/// All that was found out about a region.
 struct Findings {
     status: Status,
     cells: Option<usize>,
@@ -74,7 +74,7 @@ fn examine(region: &Region, progress: &Progress) -> Findings {
         Ok(volumes) => {
             let cells = volumes.len();
             let status = if cells == 0 { region.status_without_volume() } else { Status::Bounded };
-            let mut sum = Sum::default();
+            let mut sum = ExactSum::default();
             volumes.into_iter().for_each(|volume| sum.add(volume));
             let bounding_box = bounding_box.into_inner().unwrap_or_else(PoisonError::into_inner);
             Findings { status, cells: Some(cells), volume: Some(sum.total()), bounding_box }

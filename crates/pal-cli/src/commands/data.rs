@@ -1,4 +1,4 @@
-//! `pal data`: data to try training on.
+//! `pal data`: makes data to try training on.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ enum What {
     Campus(CampusArgs),
 }
 
-/// The N-star problem: inputs uniform on a star, outputs around them by Cauchy distributions that are cut off at the star
+/// The N-star problem: inputs uniform on a star, outputs from Cauchy distributions around them, truncated to the star
 ///
 /// Columns x1, x2 (inputs), y1, y2 (outputs).
 #[derive(clap::Args)]
@@ -47,7 +47,7 @@ struct NstarArgs {
     /// The same seed gives the same rows
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Compute the mean of the true log-density of the rows: what no model can beat but by chance
+    /// Compute the mean of the true log-density of the rows, which a model can exceed only by chance
     #[arg(long)]
     truth: bool,
     /// Write the star as a constraint, a .smt2 file
@@ -58,10 +58,11 @@ struct NstarArgs {
     output: PathBuf,
 }
 
-/// Windows of tracks: five equidistant positions of the past, and a position of the future
+/// Windows of tracks: five past positions at equal distances in time, and a future position
 ///
-/// Columns: the track, x0, y0 (now) to x4, y4 (four steps ago), and the future under the names of --columns. Half of the futures are
-/// drawn from the whole rest of the track, half from its next --step positions. Tracks that are too short for a window are left out.
+/// Columns: the track, x0, y0 (now) to x4, y4 (four steps ago), and the future under the names of --columns. Half of
+/// the futures are drawn from all later positions of the track, half from its next --step positions. Tracks too short
+/// for a window are left out.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal data trajectories --data tracks.csv --step 4 --futures 10 -o windows.parquet")]
@@ -78,10 +79,10 @@ struct TrajectoriesArgs {
     /// The columns with the position
     #[arg(long, value_name = "X,Y", default_value = "x,y", value_parser = parse_names)]
     columns: std::vec::Vec<String>,
-    /// Positions between two moments of a window
+    /// The number of positions from one point of a window to the next
     #[arg(long, value_name = "N", default_value_t = 4)]
     step: usize,
-    /// Future positions drawn for each window
+    /// How many future positions are drawn for each window
     #[arg(long, value_name = "N", default_value_t = 10)]
     futures: usize,
     /// Leave out positions that are closer than this to the one before
@@ -132,7 +133,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let _progress = Progress::waiting("making data", !global.quiet);
         make(args)?
     };
-    // A table on standard output stays alone there.
+    // Nothing is added to a table on standard output.
     if report.output == "-" {
         return Ok(Outcome::Done);
     }
@@ -148,7 +149,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The same without printing.
+/// Makes the data and returns the report, without printing it.
 pub fn make(args: &Args) -> Result<Report> {
     match &args.what {
         What::Nstar(args) => nstar(args),
@@ -157,7 +158,7 @@ pub fn make(args: &Args) -> Result<Report> {
     }
 }
 
-/// More would not fit anywhere.
+/// The largest number of rows.
 const MOST: usize = 1 << 28;
 
 fn nstar(args: &NstarArgs) -> Result<Report> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::plot::scene;
 use super::{demo_density, demo_fit};
-use crate::numbers::{Sum, readable};
+use crate::numbers::{ExactSum, readable};
 use crate::picture::Scene;
 use crate::picture::file::{self, PictureFormat};
 use crate::progress::Progress;
@@ -22,24 +22,25 @@ use crate::{Global, Outcome, output};
 
 /// Decompose and draw three built-in regions, two densities, and a fit to simulated walkers
 ///
-/// A square without a triangle, a campus map with buildings, ponds and hedges, and a seven-pointed star. Writes for each the cells,
-/// their triangulation and the cells split by knots as pictures. Then a density on the map and one on the star, with samples, a
-/// probability and the certified mode. Then simulated walkers on the map: a density fitted to their positions, compared with a mixture of
-/// Gaussians that does not know the map. The map, the walkers and the models are inputs to try other commands on.
+/// The regions are a square without a triangle, a campus map with buildings, ponds and hedges, and a seven-pointed
+/// star. For each, pictures show the cells, their triangulation, and the cells split by knots. Then come a density on
+/// the map and one on the star, with samples, a probability and the certified mode; and a density fitted to simulated
+/// walkers on the map, compared with a mixture of Gaussians that does not know the map. Other commands can be tried on
+/// the files of the map, the walkers and the models.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal demo\n  \
     pal demo -o pictures\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
-    /// Directory for the pictures; made if it is not there
+    /// The directory for the pictures; it is made if it does not exist
     #[arg(long, short, value_name = "DIR", default_value = "out")]
     output: PathBuf,
 }
 
 /// A map of a campus: concave buildings, one with a court, some touching or overlapping.
 pub const CAMPUS: &str = include_str!("../../assets/campus.geojson");
-/// Knots per axis in the third picture.
+/// The number of knots per axis in the third picture.
 const KNOTS: usize = 9;
 const WIDTH: u32 = 1080;
 
@@ -48,7 +49,7 @@ pub type Named = (&'static str, &'static str, Constraint);
 
 /// What was found about one region.
 #[derive(Serialize)]
-struct Row {
+struct RegionReport {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,
@@ -78,7 +79,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         if global.json {
             output::json_line(&mut out, &row)?;
         } else {
-            let Row { name, atoms, cells, triangles, milliseconds, .. } = row;
+            let RegionReport { name, atoms, cells, triangles, milliseconds, .. } = row;
             let area = readable(&area);
             writeln!(out, "{name:<9} {atoms:>5} {cells:>6} {triangles:>10} {milliseconds:>8.1}  {area}")?;
         }
@@ -95,7 +96,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The regions.
+/// Returns the built-in regions.
 fn regions() -> Result<[Named; 3]> {
     let [x, y] = reals(["x", "y"]);
     let square = x.between(-1, 1) & y.between(-1, 1);
@@ -116,13 +117,13 @@ fn present(
     constraint: &Constraint,
     directory: &Path,
     global: Global,
-) -> Result<(Row, Rational)> {
+) -> Result<(RegionReport, Rational)> {
     let progress = Progress::new(name, !global.quiet);
     let start = Instant::now();
     let region = Region::new(constraint)?;
     let found = region.map_cells(|cell| (cell.exact_volume(), cell.polytope().triangulate().len()))?;
     let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-    let (mut sum, mut triangles) = (Sum::default(), 0);
+    let (mut sum, mut triangles) = (ExactSum::default(), 0);
     for (area, count) in &found {
         sum.add(area.clone());
         triangles += count;
@@ -140,7 +141,7 @@ fn present(
         pictures.push(path.display().to_string());
     }
     let area = sum.total();
-    let row = Row {
+    let row = RegionReport {
         kind: "region",
         name,
         atoms: constraint.formula.atoms().len(),

@@ -21,10 +21,10 @@ const WIDTH: u32 = 1080;
 const SAMPLES: usize = 3000;
 const PEOPLE: &str = "400";
 
-/// Options as they are typed.
+/// Commands as they are typed.
 #[derive(Parser)]
 #[command(name = "pal")]
-struct Typed {
+struct TypedCommand {
     #[command(subcommand)]
     command: Fits,
 }
@@ -46,7 +46,7 @@ const FITS: [(&str, &str, &[&str]); 2] = [
 ];
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct FitReport<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,
@@ -56,12 +56,12 @@ struct Row<'a> {
     summary: &'a Summary,
 }
 
-/// Fits, prints the comparison and draws both.
+/// Fits both models, prints their comparison and draws them.
 pub fn present(campus: &Constraint, directory: &Path, out: &mut impl Write, global: Global) -> Result<()> {
     let file = |name: &str| directory.join(name).display().to_string();
     let (map, walkers) = (file("campus.geojson"), file("campus-walkers.csv"));
     let made = ["pal", "data", "campus", "--people", PEOPLE, "--seed", "1", "-o", &walkers];
-    if let Fits::Data(args) = Typed::try_parse_from(made)?.command {
+    if let Fits::Data(args) = TypedCommand::try_parse_from(made)?.command {
         data::make(&args)?;
     }
     if !global.json {
@@ -75,12 +75,12 @@ pub fn present(campus: &Constraint, directory: &Path, out: &mut impl Write, glob
             &["--epochs", "60", "--patience", "8", "--restart", "-o", &model],
         ]
         .concat();
-        let Fits::Fit(args) = Typed::try_parse_from(&words)?.command else { continue };
+        let Fits::Fit(args) = TypedCommand::try_parse_from(&words)?.command else { continue };
         let summary = fit::summary(*args, global)?.context("the fit was stopped")?;
         let saved = Saved::load(Path::new(&model))?;
         let picture = directory.join(format!("campus-{name}.png"));
         output::replace(&picture, &draw(&saved, campus, title, &summary, global)?)?;
-        let row = Row {
+        let row = FitReport {
             kind: "fit",
             name,
             command: words.join(" "),
@@ -92,10 +92,11 @@ pub fn present(campus: &Constraint, directory: &Path, out: &mut impl Write, glob
         } else {
             let likelihood = summary.test_ll.map_or(String::new(), |ll| format!("{ll:.4}"));
             let Summary { params, training_seconds, violation, outside, samples, .. } = &summary;
-            let share = 100.0 * violation;
+            let percent = 100.0 * violation;
             writeln!(
                 out,
-                "{:<9} {params:>10} {training_seconds:>8.1}  {likelihood:<20} {share:.2} % ({outside} of {samples} samples)",
+                "{:<9} {params:>10} {training_seconds:>8.1}  {likelihood:<20} {percent:.2} % \
+                 ({outside} of {samples} samples)",
                 summary.model
             )?;
         }

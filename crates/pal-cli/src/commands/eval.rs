@@ -1,4 +1,4 @@
-//! `pal eval`: how likely data are under a trained model.
+//! `pal eval`: the mean log-density of data under a trained model.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use crate::learn::{Saved, Source, mean, parse_names};
+use crate::learn::{DataReader, Saved, mean, parse_names};
 use crate::model_file::names;
 use crate::numbers::finite;
 use crate::progress::Progress;
@@ -16,8 +16,9 @@ use crate::{Global, Outcome, output};
 
 /// Evaluate a trained model on data
 ///
-/// Prints the mean log-density of the rows, and how many of the points drawn from the model violate the constraint. Takes models of
-/// `pal fit` and `pal train`, with or without --baseline, and models of `pal model` with one density.
+/// Prints the mean log-density of the rows, and how many samples of the model violate the constraint. It takes models
+/// of `pal fit` and `pal train`, with or without --baseline, and models of `pal model` with one density. Columns are
+/// found by their names.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal eval density.safetensors --data more.csv\n  \
@@ -34,16 +35,16 @@ pub struct Args {
     /// The columns of the inputs [default: those of the training]
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     inputs: Option<std::vec::Vec<String>>,
-    /// The columns of the point [default: those of the training]
+    /// The columns of the point, in the order of the variables of the constraint [default: those of the training]
     #[arg(long, alias = "columns", value_name = "NAMES", value_parser = parse_names)]
     outputs: Option<std::vec::Vec<String>>,
     /// Leave out rows that are incomplete, not finite or outside the constraint, and say how many
     #[arg(long)]
     drop_invalid: bool,
-    /// How many points are drawn to measure how many are outside the constraint
+    /// How many samples are drawn to measure the fraction outside the constraint
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     violation_samples: usize,
-    /// The seed of these points
+    /// The seed of these samples
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// Write the log-density of each row to a .csv or .parquet file
@@ -57,7 +58,7 @@ struct Report {
     data: String,
     rows: usize,
     dropped: usize,
-    /// Null for minus infinity.
+    /// The mean log-density; null for minus infinity.
     ll: Option<f64>,
     violation: f64,
     outside: usize,
@@ -84,7 +85,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     }
     columns.check(&names(saved.constraint()))?;
     let membership = saved.constraint().membership()?;
-    let source = Source { columns: &columns, group: None, membership: &membership, drop_invalid: args.drop_invalid };
+    let source =
+        DataReader { columns: &columns, group: None, membership: &membership, drop_invalid: args.drop_invalid };
     let (data, _, dropped) = source.read(&args.data)?;
     ensure!(data.rows() > 0, "{}: no rows to evaluate", args.data.display());
     let logs = saved.log_prob(&data).with_context(|| name.clone())?;

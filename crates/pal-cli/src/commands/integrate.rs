@@ -22,9 +22,10 @@ use crate::{Global, Outcome, output};
 
 /// Integrate a polynomial over a region
 ///
-/// Computes the integral with a bound on its error, or as a fraction with --exact; summed over every assignment of the Boolean
-/// variables. With --degree computes the moments of all monomials up to that degree, and writes them to a safetensors file if asked.
-/// A region without volume gives 0 and a note; an unbounded one is an error.
+/// Computes the integral with a bound on its error, or as an exact fraction with --exact, summed over all assignments
+/// of the Boolean variables. With --degree it computes the moments of all monomials up to that degree, with exponents
+/// in the order of the variables, and writes them to a safetensors file if asked. A region without volume gives 0 and a
+/// note. An unbounded region is an error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal integrate region.smt2 --poly \"x^2*y\" --exact\n  \
@@ -36,7 +37,7 @@ pub struct Args {
     #[command(flatten)]
     input: Input,
     #[command(flatten)]
-    integrand: Integrand,
+    integrand: IntegrandOptions,
     #[command(flatten)]
     method: MethodOptions,
     /// --degree: write the moments to this safetensors file
@@ -46,7 +47,7 @@ pub struct Args {
 
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-struct Integrand {
+struct IntegrandOptions {
     /// The polynomial, such as "3*x^2*y - 1/2"; numbers are exact
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     poly: Option<String>,
@@ -58,7 +59,7 @@ struct Integrand {
     degree: Option<u16>,
 }
 
-/// Text shows longer polynomials by their size only.
+/// The longest polynomial that is printed as text, in characters; of longer ones only the size is printed.
 const READABLE: usize = 80;
 
 #[derive(Serialize)]
@@ -78,7 +79,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let method = args.method.method()?;
     let name = args.input.name();
     if let Some(degree) = args.integrand.degree {
-        let method = moment_table::Method::of(method)?;
+        let method = moment_table::TableMethod::of(method)?;
         let constraint = args.input.constraint()?;
         return moment_table::run(&name, &constraint, degree, method, args.output.as_deref(), global);
     }
@@ -90,7 +91,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let region = Region::new(&constraint)?;
         let integral = moments::integrate(&region, &polynomial, method)?;
         if !args.method.exact && !integral.value.is_finite() {
-            bail!("the integral is beyond the range of doubles; --exact gives it as a fraction");
+            bail!("the integral is beyond the range of float64; --exact gives it as a fraction");
         }
         Ok((region, integral))
     };
@@ -100,7 +101,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         note_no_volume(&name, &region, global);
     }
     let mut out = output::stdout();
-    // What happened to be computed exactly is no promise.
+    // A value that happened to be computed exactly is only reported as exact if that was asked for.
     let exact = integral.exact.as_ref().filter(|_| args.method.exact);
     if global.json {
         let report = Report {
@@ -122,8 +123,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-impl Integrand {
-    /// The polynomial that was given, over these variables.
+impl IntegrandOptions {
+    /// Reads the polynomial over these variables, from the argument or the file.
     fn polynomial(&self, variables: &[Var]) -> Result<Polynomial> {
         let Some(path) = &self.poly_file else {
             return Polynomial::parse_in(self.poly.as_deref().unwrap_or_default(), variables).context("--poly");
@@ -142,7 +143,7 @@ impl Integrand {
     }
 }
 
-/// Line and column of a character; all are counted from 1.
+/// Returns the line and column of a character, all counted from 1.
 fn place(text: &str, character: usize) -> (usize, usize) {
     let before = || text.chars().take(character.saturating_sub(1));
     let column = before().collect::<Vec<_>>().into_iter().rev().take_while(|c| *c != '\n').count();

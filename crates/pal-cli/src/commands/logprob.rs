@@ -8,15 +8,15 @@ use anyhow::{Context, Result};
 use super::marginal::read_points;
 use crate::listing::{Listing, numbered, with_row};
 use crate::model_file::{ModelArgument, names};
-use crate::options::{ConditionOptions, RowOption, Rows};
+use crate::options::{ConditionOptions, RowChoice, RowOption};
 use crate::progress::Progress;
 use crate::{Global, Outcome, table};
 
 /// Compute log-densities of points
 ///
-/// Points come from a table with a column for each variable, in any order; further columns are ignored. A table without names
-/// has the variables in the order of the constraint. Outside the constraint the answer is minus infinity: `-inf` in tables,
-/// null in JSON.
+/// Points come from a table with a column for each variable. A table with column names may have them in any order, and
+/// other columns are ignored; a table without names must have the columns in the order of the variables, which `pal
+/// check` prints. Outside the constraint the answer is minus infinity: `-inf` in tables, null in JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal logprob model.safetensors --points points.csv\n  \
@@ -32,7 +32,7 @@ pub struct Args {
     condition: ConditionOptions,
     #[command(flatten)]
     row: RowOption,
-    /// A .csv or .npy file; without it the table is printed as CSV
+    /// The .csv or .npy file to write; without it the table is printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
 }
@@ -51,7 +51,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let variables = names(first.support().constraint());
     let width = variables.len();
     let points = read_points(&args.points, &variables)?;
-    let many = args.row.or_first() == Rows::All;
+    let many = args.row.or_first() == RowChoice::All;
     let columns = with_row(many, [variables, vec!["log_density"]].concat());
     let listing = Listing { path: args.output.as_deref(), columns, noun: "point", start };
     let progress = Progress::of(points.rows() * rows.len(), "evaluating", !global.quiet);
@@ -70,5 +70,5 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Points at a time.
+/// The number of points that are evaluated at a time.
 const PART: usize = 1 << 17;

@@ -10,16 +10,17 @@ use pal::query::Marginal;
 use crate::input;
 use crate::listing::{Listing, numbered, with_row};
 use crate::model_file::ModelArgument;
-use crate::options::{ConditionOptions, RowOption, Rows};
+use crate::options::{ConditionOptions, RowChoice, RowOption};
 use crate::progress::Progress;
 use crate::table::{self, Table};
 use crate::{Global, Outcome};
 
 /// Compute exact marginal densities
 ///
-/// The density and the distribution function of one variable, at given points or as a curve; its quantiles; or the exact
-/// polynomial pieces. Of several variables, the joint density at given points. The answer is a table: CSV on standard output, or
-/// a file.
+/// For one variable: the density and the distribution function at given positions or as a curve, quantiles, or the
+/// exact polynomial pieces. For several variables: the joint density at given points. A table of points with column
+/// names may have them in any order; without names the columns must be in the order of the --variable options. The
+/// answer is a table: CSV on standard output, or a file.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal marginal model.safetensors --variable x -o curve.csv\n  \
@@ -30,7 +31,7 @@ use crate::{Global, Outcome};
 pub struct Args {
     #[command(flatten)]
     model: ModelArgument,
-    /// The variable; several for a joint density
+    /// The variable; may be repeated for a joint density
     #[arg(long = "variable", value_name = "VAR", required = true)]
     variables: Vec<String>,
     #[command(flatten)]
@@ -39,7 +40,7 @@ pub struct Args {
     condition: ConditionOptions,
     #[command(flatten)]
     row: RowOption,
-    /// A .csv or .npy file; without it the table is printed as CSV
+    /// The .csv or .npy file to write; without it the table is printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
 }
@@ -50,21 +51,22 @@ struct Question {
     /// Density and distribution function at these positions
     #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_number)]
     at: Vec<f64>,
-    /// The same at the positions in a table, .csv or .npy; for several variables their joint density
+    /// Density and distribution function at the positions in a table, .csv or .npy; for several variables their joint
+    /// density
     #[arg(long, value_name = "TABLE")]
     points: Option<PathBuf>,
-    /// Positions below which so much of the mass lies
+    /// Quantiles: the positions below which these fractions of the mass lie
     #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_number)]
     quantiles: Vec<f64>,
-    /// The polynomial pieces: ends and Legendre coefficients
+    /// The polynomial pieces: their ends and Legendre coefficients
     #[arg(long)]
     pieces: bool,
 }
 
-/// Points of the curve inside every piece.
+/// The number of points of the curve inside every piece.
 const INSIDE: usize = 15;
 
-/// Names of columns and values row by row.
+/// The names of columns, and values row by row.
 type Answer = (Vec<String>, Vec<f64>);
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
@@ -83,10 +85,10 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         answers.collect()
     };
     let answers = answer().with_context(|| args.model.name())?;
-    // Rows may differ in the degree of their pieces.
+    // RowChoice may differ in the degree of their pieces.
     let widest =
         answers.iter().map(|(_, (names, _))| names).max_by_key(|names| names.len()).cloned().unwrap_or_default();
-    let many = args.row.or_first() == Rows::All;
+    let many = args.row.or_first() == RowChoice::All;
     let columns = with_row(many, widest.iter().map(String::as_str).collect());
     let noun = if args.question.pieces { "piece" } else { "point" };
     let listing = Listing { path: args.output.as_deref(), columns, noun, start };
@@ -100,12 +102,12 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Rows with zeros after them.
+/// Fills rows up with zeros.
 fn padded(values: &[f64], from: usize, to: usize) -> Vec<f64> {
     values.chunks_exact(from.max(1)).flat_map(|row| row.iter().copied().chain(vec![0.0; to - from])).collect()
 }
 
-/// The points of a table, in the order of the variables.
+/// Reads the points of a table, with columns in the order of `names`.
 pub fn read_points(path: &Path, names: &[&str]) -> Result<Table> {
     let table = Table::read(path)?;
     let select = || -> Result<Table> {
@@ -126,7 +128,7 @@ fn parse_number(text: &str) -> Result<f64> {
 }
 
 impl Args {
-    /// Several variables have a joint density, and nothing else.
+    /// Fails if something else than the joint density of several variables is asked for.
     fn check_question(&self) -> Result<()> {
         let question = &self.question;
         let [_, second, ..] = &self.variables[..] else { return Ok(()) };
@@ -197,7 +199,7 @@ pub fn curve(marginal: &Marginal) -> Vec<(f64, f64)> {
             points.pop();
             continue;
         }
-        // Nor is it a step back.
+        // Nor may the curve step back there.
         let before = points.last().map_or(point.0, |last| last.0);
         points.push((point.0.max(before), point.1));
     }

@@ -16,8 +16,8 @@ use crate::{Global, Outcome, output};
 
 /// Find the most likely point, with a certificate
 ///
-/// Searches for the point of largest density under every row of the model, until no point can be better by more than the gap. The
-/// upper bound holds whatever ended the search.
+/// Searches for the point of largest density under every row of the model, until no point can be better by more than
+/// the gap. The upper bound holds however the search ended. Coordinates are in the order of the variables.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal mode model.safetensors\n  \
@@ -27,13 +27,13 @@ use crate::{Global, Outcome, output};
 pub struct Args {
     #[command(flatten)]
     model: ModelArgument,
-    /// Stop when the upper bound is above the density by no more than this share of it
+    /// Stop when the upper bound exceeds the density at the best point by at most this fraction
     #[arg(long, value_name = "G", default_value_t = 1e-6, value_parser = parse_gap, allow_hyphen_values = true)]
     gap: f64,
-    /// Stop after so many nodes of the search, for every row
+    /// Stop after at most this many nodes of the search, for every row
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     nodes: usize,
-    /// Stop after so many seconds, for every row
+    /// Stop after at most this many seconds, for every row
     #[arg(long, value_name = "S", value_parser = parse_seconds, allow_hyphen_values = true)]
     time_limit: Option<Duration>,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
     let options = ModeOptions { gap: args.gap, nodes: Some(args.nodes), time: args.time_limit };
-    // Rows on the screen count themselves.
+    // Rows that appear on the screen need no counter.
     let watched = std::io::stdout().is_terminal();
     let progress = Progress::of(densities.len(), "searching", !global.quiet && !watched);
     let mut out = output::stdout();

@@ -1,4 +1,4 @@
-//! `pal model`: a compiled family with parameters.
+//! `pal model`: adds parameters to a compiled family.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::{Global, Outcome, output};
 
 /// Add parameters to a compiled family
 ///
-/// Every row of parameters is one density; the other commands answer questions about them. The parameters come from a table
-/// with one row per density, or are drawn at random: independent standard normal numbers.
+/// Each row of parameters is one density, and the other commands answer questions about them. Parameters come from a
+/// table with one row per density, or are drawn at random: independent standard normal numbers.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal model map.safetensors --random 1 -o model.safetensors\n  \
@@ -25,13 +25,14 @@ use crate::{Global, Outcome, output};
     pal model map.safetensors --params params.npy -o model.safetensors\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
-    /// The compiled family, made by `pal compile`; of a model, its family is taken
+    /// The compiled family, made by `pal compile`; a model works too, of which only the family is used
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
-    params: Params,
-    /// How many densities at random
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "params")]
+    params: ParamsOptions,
+    /// How many densities are drawn
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "params")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     rows: u32,
     /// The model, a .safetensors file
     #[arg(long, short, value_name = "MODEL")]
@@ -40,8 +41,8 @@ pub struct Args {
 
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
-struct Params {
-    /// Draw parameters at random; the same seed gives the same
+struct ParamsOptions {
+    /// Draw parameters at random; the same seed gives the same parameters
     #[arg(long, value_name = "SEED")]
     random: Option<u64>,
     /// A table of parameters, .csv or .npy: one row per density
@@ -56,7 +57,7 @@ struct Report {
     parameters: usize,
 }
 
-/// More would not fit anywhere.
+/// The largest number of parameters of all rows together.
 const MOST: usize = 1 << 28;
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
@@ -76,7 +77,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     conclude(&model, &args.output, global)
 }
 
-/// Writes a model and tells of it.
+/// Writes a model and reports what was written.
 pub fn conclude(model: &Model, path: &Path, global: Global) -> Result<Outcome> {
     output::replace(path, &model.to_bytes()?)?;
     let (rows, parameters) = (model.rows(), model.family().num_params());
@@ -92,7 +93,8 @@ pub fn conclude(model: &Model, path: &Path, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Errors name the table, the row from 0 on, as `--row` counts, and the column from 1 on or by its name.
+/// Makes a model with the parameters of a table. Errors name the table, the row, counted from 0 as `--row` does, and
+/// the column by its name or counted from 1.
 fn from_table(family: Family, path: &Path) -> Result<Model> {
     let table = Table::read(path)?;
     let make = || -> Result<Model> {

@@ -17,20 +17,20 @@ use crate::numbers::{bound, counted};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
-/// The methods that give all moments.
+/// The methods that compute all moments together.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum TableMethod {
     Recurrence,
     Gasp,
 }
 
-impl Method {
-    pub fn of(method: moments::Method) -> Result<Method> {
+impl TableMethod {
+    pub fn of(method: moments::Method) -> Result<TableMethod> {
         match method {
-            moments::Method::Recurrence => Ok(Method::Recurrence),
-            moments::Method::Gasp => Ok(Method::Gasp),
+            moments::Method::Recurrence => Ok(TableMethod::Recurrence),
+            moments::Method::Gasp => Ok(TableMethod::Gasp),
             moments::Method::Exact => {
-                bail!("--exact is for --poly; with --degree moments are doubles with error bounds")
+                bail!("--exact is for --poly; with --degree moments are float64 with error bounds")
             }
             moments::Method::Rejection { .. } => {
                 bail!("--method rejection is for --poly; with --degree choose recurrence or gasp")
@@ -40,8 +40,8 @@ impl Method {
 
     fn name(self) -> &'static str {
         match self {
-            Method::Recurrence => "recurrence",
-            Method::Gasp => "gasp",
+            TableMethod::Recurrence => "recurrence",
+            TableMethod::Gasp => "gasp",
         }
     }
 }
@@ -70,7 +70,7 @@ pub fn run(
     name: &str,
     constraint: &Constraint,
     degree: u16,
-    method: Method,
+    method: TableMethod,
     file: Option<&Path>,
     global: Global,
 ) -> Result<Outcome> {
@@ -80,14 +80,14 @@ pub fn run(
         let region = Region::new(constraint)?;
         let exponents = Exponents::total_degree(region.dimension(), degree)?;
         let table = match method {
-            Method::Recurrence => Moments::compile(&region, &exponents)?,
-            Method::Gasp => Moments::by_cubature(&region, &exponents)?,
+            TableMethod::Recurrence => Moments::compile(&region, &exponents)?,
+            TableMethod::Gasp => Moments::by_cubature(&region, &exponents)?,
         };
         let seconds = start.elapsed().as_secs_f64();
         let finite = |at: &usize| (table.values()[*at] + table.errors()[*at]).is_finite();
         if let Some(at) = (0..table.values().len()).find(|at| !finite(at)) {
             let monomial = monomial(&constraint.reals, table.exponents().get(at))?;
-            bail!("the moment of {monomial} is beyond the range of doubles; lower the degree or rescale the variables");
+            bail!("the moment of {monomial} is beyond the range of float64; lower the degree or rescale the variables");
         }
         Ok((region, table, seconds))
     };

@@ -19,8 +19,9 @@ use crate::{Global, Outcome, output};
 
 /// Draw a region or a density over one or two variables
 ///
-/// Shows what is forbidden (hatched), the cells of a constraint in distinct colours or the density of a model, and axes of equal
-/// scale. An existing file is replaced only when the picture is complete.
+/// A constraint is drawn with its cells in different colours, a model as a heat map; what is forbidden is hatched. The
+/// first variable runs across, the second up, on axes of equal scale. An existing file is replaced only when the
+/// picture is complete.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal plot region.smt2 -o region.png\n  \
@@ -44,17 +45,17 @@ pub struct Args {
     /// Width in pixels
     #[arg(long, value_name = "PX", default_value_t = 1080, value_parser = clap::value_parser!(u32).range(100..=4000))]
     width: u32,
-    /// A line above the picture
+    /// The title above the picture
     #[arg(long, value_name = "T")]
     title: Option<String>,
     /// Constraint: draw the region in one colour, without its cells
     #[arg(long)]
     no_cells: bool,
-    /// The second variable grows downwards, as in images
+    /// Let the second variable grow downwards, as in images
     #[arg(long)]
     y_down: bool,
     #[command(flatten)]
-    density: plot_density::Options,
+    density: plot_density::DensityOptions,
 }
 
 #[derive(Serialize)]
@@ -127,7 +128,7 @@ fn run_density(args: &Args, file: &Path, of_constraint: Option<&str>, global: Gl
     Ok(Outcome::Done)
 }
 
-/// The cells of a region as a scene.
+/// Makes a scene of the cells of a region.
 pub fn scene(region: &Region, knots: Option<usize>, triangulate: bool, progress: &Progress) -> Result<Scene> {
     let mut scene = Scene::new(&region.constraint().reals)?;
     let split = knots.map(|count| region.with_uniform_knots(count)).transpose()?;

@@ -15,7 +15,7 @@ use super::marginal::curve;
 use crate::model_file;
 use crate::numbers::{counted, finite};
 use crate::options::condition::parse_term;
-use crate::options::{GivenOptions, RowOption, Rows};
+use crate::options::{GivenOptions, RowChoice, RowOption};
 use crate::picture::CellShape;
 use crate::picture::density::{DensityScene, render};
 use crate::picture::file::PictureFormat;
@@ -23,7 +23,7 @@ use crate::progress::Progress;
 
 /// What a picture of a density can show.
 #[derive(clap::Args)]
-pub struct Options {
+pub struct DensityOptions {
     #[command(flatten)]
     row: RowOption,
     /// Model: draw so many samples
@@ -48,7 +48,7 @@ pub struct Options {
     cells: bool,
 }
 
-impl Options {
+impl DensityOptions {
     /// The first option that a picture of a constraint has no use for.
     pub fn foreign(&self) -> Option<&'static str> {
         let options = [
@@ -111,7 +111,7 @@ pub struct PictureSettings<'a> {
 /// Draws a row of a model; errors name the file.
 pub fn draw(
     file: &Path,
-    options: &Options,
+    options: &DensityOptions,
     settings: &PictureSettings,
     progress: &Progress,
 ) -> Result<(Report, Vec<u8>)> {
@@ -119,7 +119,7 @@ pub fn draw(
     let model = model_file::load(file)?;
     let attempt = || -> Result<(Report, Vec<u8>)> {
         let rows = options.row.or_first();
-        ensure!(rows != Rows::All, "--row all: a picture shows one density; give the number of its row");
+        ensure!(rows != RowChoice::All, "--row all: a picture shows one density; give the number of its row");
         let row = rows.of(&model)?.start;
         let density = options.given.fix(model.family().density(model_file::params(&model, row))?)?;
         let subtitle = settings.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
@@ -165,7 +165,7 @@ pub fn values(density: &Density, points: &[f64]) -> Vec<f64> {
     density.log_prob(points).into_iter().map(f64::exp).collect()
 }
 
-impl Options {
+impl DensityOptions {
     fn picture(
         &self,
         density: &Density,

@@ -13,8 +13,8 @@ use crate::{Global, Outcome};
 
 /// Turn rows of inputs into densities
 ///
-/// The network of `pal train` is asked about every row of a table. What comes out is a model with one density for each row, which all
-/// other commands take: sample from it, ask for probabilities, modes and marginals with --row.
+/// Applies a network of `pal train` to every row of a table. The result is a model with one density for each row, which
+/// all other commands take: sample from it, or ask for probabilities, modes and marginals with --row.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal predict net.safetensors --data now.csv -o densities.safetensors\n  \
@@ -28,7 +28,7 @@ pub struct Args {
     /// The inputs, .csv or .parquet
     #[arg(long, value_name = "TABLE")]
     data: PathBuf,
-    /// The columns of the inputs [default: those of the training]
+    /// The columns of the inputs, in the order of the training [default: those of the training]
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     inputs: Option<std::vec::Vec<String>>,
     /// The densities, a .safetensors file
@@ -52,7 +52,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         bail!("{}: {place}, column `{}`: {}", args.data.display(), inputs[at % given], dataset.numbers[at]);
     }
     ensure!(dataset.rows() > 0, "{}: no rows", args.data.display());
-    // Only inputs matter: points are there for their number.
+    // Only the inputs are used; the points give the number of rows.
     let dimension = known.outputs.len();
     let data = Data { points: vec![0.0; dataset.rows() * dimension], dimension, inputs: dataset.numbers };
     let model = saved.densities(&data).with_context(|| name)?;

@@ -16,9 +16,9 @@ use crate::{Global, Outcome, output};
 
 /// Compute probabilities of events
 ///
-/// The probability of every --event under every density of the model, or given that a condition holds. Events and conditions
-/// are SMT-LIB terms over the variables of the constraint: linear inequalities with and, or, not. Probabilities are integrals:
-/// they are computed, not estimated from samples.
+/// The probability of every --event under every density of the model, or given that a condition holds. Events and
+/// conditions are SMT-LIB terms over the variables of the constraint: linear inequalities with and, or, not.
+/// Probabilities are integrals: they are computed, not estimated from samples.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal query model.safetensors --event \"(<= x 1)\"\n  \

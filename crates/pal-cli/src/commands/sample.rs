@@ -11,15 +11,16 @@ use pal::query::{QueryError, Sampler};
 use crate::listing::{Listing, numbered, with_row};
 use crate::model_file::{ModelArgument, names};
 use crate::numbers::counted;
-use crate::options::{ConditionOptions, RowOption, Rows};
+use crate::options::{ConditionOptions, RowChoice, RowOption};
 use crate::progress::Progress;
 use crate::table::{self, Sink, Table};
 use crate::{Global, Outcome, input, limits, output};
 
 /// Draw independent samples
 ///
-/// Samples are exact draws, without rejection and without burn-in, and satisfy the constraint. The same seed gives the same
-/// samples for any number of threads, and the first samples of a longer run are those of a shorter one.
+/// Samples are exact draws, without rejection and without burn-in, and satisfy the constraint. Columns are in the order
+/// of the variables and have their names. The same seed gives the same samples for any number of threads, and a longer
+/// run begins with the samples of a shorter one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal sample model.safetensors -n 1000000 --seed 1 -o samples.npy\n  \
@@ -30,31 +31,32 @@ use crate::{Global, Outcome, input, limits, output};
 pub struct Args {
     #[command(flatten)]
     model: ModelArgument,
-    /// How many, for every row of the model asked for; 1e6 is a million
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000, value_parser = parse_count, allow_negative_numbers = true)]
+    /// The number of samples for each row of the model; 1e6 is a million
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = parse_count, allow_negative_numbers = true)]
     count: u64,
-    #[arg(long, value_name = "S", default_value_t = 0, help = "The seed")]
+    #[arg(long, value_name = "S", default_value_t = 0, help = "The seed of the samples")]
     seed: u64,
-    /// A table of numbers between 0 and 1 in place of random ones, one more per sample than there are variables
+    /// A table of numbers between 0 and 1 to use instead of random ones: per sample one more than there are variables
     #[arg(long, value_name = "TABLE", conflicts_with_all = ["count", "seed"])]
     uniforms: Option<PathBuf>,
     #[command(flatten)]
     condition: ConditionOptions,
     #[command(flatten)]
     row: RowOption,
-    /// A .csv or .npy file; without it samples are printed as CSV
+    /// The .csv or .npy file to write; without it samples are printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
 }
 
 fn parse_count(text: &str) -> Result<u64> {
-    // Up to here doubles have all whole numbers.
-    let whole = |value: &f64| value.fract() == 0.0 && *value <= 9e15;
-    let count = text.parse().ok().or_else(|| text.parse().ok().filter(whole).map(|value| value as u64));
+    // Float64 represents all integers up to here.
+    let integer = |value: &f64| value.fract() == 0.0 && *value <= 9e15;
+    let count = text.parse().ok().or_else(|| text.parse().ok().filter(integer).map(|value| value as u64));
     count.filter(|count| *count > 0).context("give a whole number of at least 1, such as 1000 or 1e6")
 }
 
-/// Samples at a time: enough to keep all threads busy, and few enough that Ctrl-C is noticed.
+/// Samples drawn at a time: enough to keep all threads busy, and few enough that Ctrl-C is noticed soon.
 const PART: u64 = 1 << 17;
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
@@ -76,7 +78,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         Some(table) => table.rows() as u64,
         None => args.count,
     };
-    let many = args.row.or_first() == Rows::All;
+    let many = args.row.or_first() == RowChoice::All;
     let width = variables.len();
     let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
     let interrupted = limits::listen()?;

@@ -7,20 +7,24 @@ use crate::{Global, Outcome};
 
 /// Train a network that predicts densities on a constraint
 ///
-/// A fully connected network with ReLU maps the inputs of a row to the parameters of a density of its outputs, and is trained by
-/// exact maximum likelihood; the model with the best validation is kept. Rows are divided as by `pal fit`. The file carries the network,
-/// the constraint, the compiled family and the scales of the inputs; `pal predict` makes densities of it, `pal eval` evaluates it.
+/// A fully connected network with ReLU maps the inputs of a row to the parameters of a density of its outputs. It is
+/// trained by exact maximum likelihood, and the model with the best mean log-density on validation rows is kept. Rows
+/// are divided as by `pal fit`. The file holds the network, the constraint, the compiled family and the scales of the
+/// inputs. `pal predict` makes densities of it, `pal eval` evaluates it.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    pal train --constraint map.geojson --data windows.parquet --inputs x0,y0,x1,y1 --outputs x,y --group track -o net.safetensors\n  \
-    pal train --constraint star.smt2 --data star.csv --inputs x1,x2 --family sum-of-squares --degree 7 --hidden 256,256 -o net.safetensors\n  \
-    pal train --constraint map.geojson --data windows.csv --inputs x0,y0 --baseline mdn --components 50 -o mdn.safetensors\n\n\
+    pal train --constraint map.geojson --data windows.parquet --inputs x0,y0,x1,y1 --outputs x,y --group track \
+    -o net.safetensors\n  \
+    pal train --constraint star.smt2 --data star.csv --inputs x1,x2 --family sum-of-squares --degree 7 \
+    --hidden 256,256 -o net.safetensors\n  \
+    pal train --constraint map.geojson --data windows.csv --inputs x0,y0 --baseline mdn --components 50 \
+    -o mdn.safetensors\n\n\
     Exit codes: 0 done, 1 stopped by Ctrl-C with the best model so far, 2 error")]
 pub struct Args {
-    /// The columns that are known
+    /// The columns of the inputs
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     inputs: std::vec::Vec<String>,
-    /// The columns of the point, in the order of the variables of the constraint [default: their names]
+    /// The columns of the point, in the order of the variables of the constraint [default: the names of the variables]
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     outputs: Option<std::vec::Vec<String>>,
     /// Units of the hidden layers
@@ -30,7 +34,7 @@ pub struct Args {
     learning: Learning,
 }
 
-/// More would not fit anywhere.
+/// The largest number of units of a hidden layer.
 const MOST: usize = 1 << 16;
 
 pub fn run(args: Args, global: Global) -> Result<Outcome> {

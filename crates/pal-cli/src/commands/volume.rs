@@ -9,14 +9,14 @@ use pal::region::Region;
 use serde::Serialize;
 
 use crate::input::Input;
-use crate::numbers::{Sum, finite, readable};
+use crate::numbers::{ExactSum, finite, readable};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
 /// Compute the exact volume of a region
 ///
-/// The volume is a fraction, summed over the cells and over every assignment of the Boolean variables. A region without volume has
-/// volume 0, and a note says why; an unbounded one is an error.
+/// The volume is an exact fraction: the sum over all cells and all assignments of the Boolean variables. A region
+/// without volume has volume 0, and a note says why. An unbounded region is an error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal volume region.smt2\n  \
@@ -25,7 +25,7 @@ use crate::{Global, Outcome, output};
 pub struct Args {
     #[command(flatten)]
     input: Input,
-    /// The default: volumes are always exact
+    /// The default; volumes are always exact
     #[arg(long, hide = true)]
     exact: bool,
 }
@@ -54,7 +54,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (region, volumes) = measure().with_context(|| name.clone())?;
     let cells = volumes.len();
-    let mut sum = Sum::default();
+    let mut sum = ExactSum::default();
     volumes.into_iter().for_each(|volume| sum.add(volume));
     let total = sum.total();
     let seconds = start.elapsed().as_secs_f64();
@@ -74,7 +74,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Says why every integral over a region is 0, if it has no volume.
+/// Prints a note that says why every integral over a region is 0, if it has no volume.
 pub fn note_no_volume(name: &str, region: &Region, global: Global) {
     if global.quiet || region.cells().next().is_some() {
         return;

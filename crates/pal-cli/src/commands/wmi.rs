@@ -1,7 +1,8 @@
 //! `pal wmi`: weighted model integration problems, one after the other.
 //!
-//! A problem is solved on a pool of threads of its own while this thread waits, so that a time limit and Ctrl-C are obeyed. A
-//! computation cannot be stopped from outside: a pool that ran out of time is left to itself, and the next problem gets a new one.
+//! A problem is solved on a pool of threads of its own while this thread waits, so that time limits and Ctrl-C take
+//! effect. The computation itself is not interrupted: a pool that ran out of time is abandoned, and the next problem
+//! gets a new one.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -26,9 +27,9 @@ use crate::{Global, Outcome, output};
 
 /// Solve weighted model integration problems
 ///
-/// FILE holds one problem in JSON per line, or a density file of pywmi or wmi-pa. Answers are printed one after the other, in the
-/// order of the file: the weighted volume of the support with a bound on its error, and of the support with each query. A problem
-/// that has no answer says why, and the others go on.
+/// FILE holds one problem in JSON per line, or one density file of pywmi or wmi-pa. Answers are printed in the order of
+/// the file: the weighted volume of the support with a bound on its error, and that of the support and each query
+/// together. If a problem has no answer, its line says why, and the next problem follows.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal wmi problems.jsonl\n  \
@@ -42,7 +43,7 @@ pub struct Args {
     file: PathBuf,
     #[command(flatten)]
     method: MethodOptions,
-    /// Give up on a problem after S seconds; what it was doing may go on beside the next problems, until the end of the run
+    /// Give up on a problem after S seconds; its computation may go on beside the next problems until the run ends
     #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = parse_seconds)]
     time_limit: Option<Duration>,
 }
@@ -50,13 +51,13 @@ pub struct Args {
 const WANTED: ExpectedText =
     ExpectedText { file: "a file of problems in JSON", content: "problems in JSON, one per line, or a density file" };
 
-/// Names longer than this are not aligned.
+/// Columns are aligned for names up to this length.
 const WIDEST: usize = 40;
 
-/// What became of a problem.
+/// How the work on a problem ended.
 enum Ending {
     Solved(Solution),
-    /// Why there is no answer.
+    /// There is no answer, for this reason.
     Failed(String),
     Interrupted,
 }
@@ -67,7 +68,7 @@ struct Line<'a> {
     value: Option<f64>,
     exact: Option<String>,
     error_bound: Option<f64>,
-    queries: Vec<Query>,
+    queries: Vec<QueryAnswer>,
     cells: Option<usize>,
     simplices: Option<usize>,
     seconds: f64,
@@ -75,7 +76,7 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Query {
+struct QueryAnswer {
     value: Option<f64>,
     exact: Option<String>,
     probability: Option<f64>,
@@ -129,24 +130,24 @@ struct Solver {
     method: Method,
     limit: Option<Duration>,
     threads: usize,
-    /// Idle threads; none while they are lent, or if they never came back.
+    /// Idle threads; none while they work, or if they were abandoned.
     pool: Option<ThreadPool>,
 }
 
 impl Solver {
-    /// Solves a problem, and tells how long that took.
+    /// Solves a problem, and returns how long that took, in seconds.
     fn solve(&mut self, entry: Entry, interrupted: &AtomicBool) -> Result<(Ending, f64)> {
         let pool = match self.pool.take() {
             Some(pool) => pool,
             None => self.new_pool()?,
         };
         let start = Instant::now();
-        // Beyond what the clock can tell there is no limit.
+        // A limit beyond the range of the clock is no limit.
         let deadline = self.limit.and_then(|limit| start.checked_add(limit));
         let (sender, receiver) = mpsc::channel();
         let method = self.method;
         pool.spawn(move || {
-            // Nobody may be waiting any more.
+            // The receiver is gone if the time limit was reached.
             let _ = sender.send(attempt(&entry, method));
         });
         loop {
@@ -166,7 +167,7 @@ impl Solver {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let broken = "the computation broke down; this is a mistake in pal, please report it";
+                    let broken = "the computation failed unexpectedly; this is a mistake in pal, please report it";
                     return Ok((Ending::Failed(broken.to_string()), spent()));
                 }
             }
@@ -174,13 +175,13 @@ impl Solver {
     }
 
     fn new_pool(&self) -> Result<ThreadPool> {
-        // A panic has printed its message already, and shows as an answer that never comes.
+        // A panic has printed its message already; it drops the sender, which the waiting thread notices.
         let builder = ThreadPoolBuilder::new().num_threads(self.threads).panic_handler(|_| {});
         builder.build().context("cannot start the threads; try a smaller --threads")
     }
 }
 
-/// Reads and solves a problem. The time is that of the solution, without the reading.
+/// Reads and solves a problem. The time, in seconds, does not include the reading.
 fn attempt(entry: &Entry, method: Method) -> (Ending, f64) {
     let problem = match Problem::parse(&entry.text) {
         Ok(problem) => problem,
@@ -192,13 +193,13 @@ fn attempt(entry: &Entry, method: Method) -> (Ending, f64) {
     (solution.map_or_else(|error| Ending::Failed(error.to_string()), Ending::Solved), seconds)
 }
 
-/// A value that is no double is an answer as a fraction only.
+/// Turns a value beyond float64 into a failure, unless fractions were asked for.
 fn check_range(ending: Ending, exact: bool) -> Ending {
     match ending {
         Ending::Solved(solution)
             if !exact && std::iter::once(&solution.total).chain(&solution.queries).any(|a| !a.value.is_finite()) =>
         {
-            Ending::Failed("the value is beyond the range of doubles; --exact gives it as a fraction".to_string())
+            Ending::Failed("the value is beyond the range of float64; --exact gives it as a fraction".to_string())
         }
         other => other,
     }
@@ -210,10 +211,10 @@ fn line<'a>(name: &'a str, ending: &'a Ending, seconds: f64, exact: bool) -> Lin
         Ending::Failed(why) => (None, why.as_str()),
         Ending::Interrupted => (None, "interrupted"),
     };
-    // What happened to be computed exactly is no promise.
+    // A value that happened to be computed exactly is only reported as exact if that was asked for.
     let fraction = |answer: &Answer| answer.exact.as_ref().filter(|_| exact).map(Rational::to_string);
     let queries = solution.into_iter().flat_map(|solution| {
-        solution.queries.iter().map(|query| Query {
+        solution.queries.iter().map(|query| QueryAnswer {
             value: finite(query.value),
             exact: fraction(query),
             probability: probability(query, &solution.total),
@@ -233,7 +234,7 @@ fn line<'a>(name: &'a str, ending: &'a Ending, seconds: f64, exact: bool) -> Lin
     }
 }
 
-/// The share of a query; none of nothing.
+/// The probability of a query, if the weighted volume of the support is not 0.
 fn probability(query: &Answer, total: &Answer) -> Option<f64> {
     match (&query.exact, &total.exact) {
         (_, Some(total)) if total.is_zero() => None,

@@ -1,4 +1,4 @@
-//! Files of weighted-model-integration problems: one JSON object per line, or one for the whole file.
+//! Files of weighted model integration problems: one JSON object per line, or a single one over many lines.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use pal::wmi::ProblemError;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// A problem as it stands in the file.
+/// The text of a problem and its place in the file.
 pub struct Entry {
-    /// Where it begins, from 1.
+    /// The line at which it begins, counted from 1.
     pub line: usize,
-    /// Its own name, or `line 7`.
+    /// The name that the problem gives itself, or else `line 7`.
     pub name: String,
-    /// The JSON.
+    /// The problem in JSON.
     pub text: String,
 }
 
-/// The problems of a file, in order. Whether they make sense is not known yet.
+/// Returns the problems of a file, in order, without checking them.
 pub fn entries(text: &str) -> Vec<Entry> {
     let lines: Vec<(usize, &str)> =
         text.lines().enumerate().map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim().is_empty()).collect();
-    // An object over many lines; with a mistake in it, it still looks like one: its first line is only a beginning.
+    // One object over many lines, or one with a mistake in it: then the first line is only the beginning of an object.
     let is_one = object(text).is_ok()
         || lines.first().is_some_and(|(_, line)| object(line).is_err_and(|error| error.is_eof()))
             && lines.iter().all(|(_, line)| object(line).is_err());
@@ -49,7 +49,7 @@ impl Entry {
         Entry { line, name, text: text.to_string() }
     }
 
-    /// What is wrong with the problem, with its place in the file.
+    /// Describes an error with its place in the file.
     pub fn explain(&self, error: &ProblemError) -> String {
         match error {
             ProblemError::Json(json) if json.line() > 0 => {
@@ -59,7 +59,7 @@ impl Entry {
                 let (line, column) = (self.line + json.line() - 1, json.column().max(1));
                 format!("line {line}, column {column}: not a problem in JSON: {what}")
             }
-            // Terms are strings on one line, as a rule.
+            // Most terms are strings on one line.
             ProblemError::Term { field, error } if error.line == 1 => {
                 format!("line {}: {field}, column {}: {}", self.line, error.column, error.message)
             }

@@ -1,4 +1,5 @@
-//! Rows of data for training: which columns, which rows are fit for use, and which are for what.
+//! Rows of data for training: which columns they have, which rows can be used, and their division into training,
+//! validation and test.
 
 use std::path::{Path, PathBuf};
 
@@ -10,17 +11,17 @@ use crate::input;
 use crate::numbers::counted;
 use crate::table::dataset::{ColumnNames, Dataset};
 
-/// The columns that matter.
+/// The names of the columns that a model is trained on.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// What is known; none for an unconditional density.
+    /// The inputs; none for a density that depends on nothing.
     pub inputs: Vec<String>,
-    /// The point, one column for each variable of the constraint, in its order.
+    /// The coordinates of the point: one column for each variable of the constraint, in the order of its variables.
     pub outputs: Vec<String>,
 }
 
 impl Columns {
-    /// Complains about columns that cannot stand for the variables of a constraint.
+    /// Fails if the columns cannot stand for the variables of a constraint.
     pub fn check(&self, variables: &[&str]) -> Result<()> {
         let known = variables.join(", ");
         ensure!(!variables.is_empty(), "the constraint has no real variables; a density needs at least one");
@@ -48,14 +49,14 @@ impl Columns {
     }
 }
 
-/// Rows of some purpose.
+/// Rows of inputs and points.
 #[derive(Clone, Debug, Default)]
 pub struct Data {
-    /// As in the file, row by row.
+    /// Inputs row by row, not scaled.
     pub inputs: Vec<f64>,
-    /// Row by row.
+    /// Coordinates of points, row by row.
     pub points: Vec<f64>,
-    /// Coordinates of a point.
+    /// The number of coordinates of a point.
     pub dimension: usize,
 }
 
@@ -77,7 +78,7 @@ impl Data {
     }
 }
 
-/// The three parts of the data, and how many rows were left out.
+/// Data divided into training, validation and test, and how many rows were left out.
 #[derive(Debug)]
 pub struct Parts {
     pub train: Data,
@@ -86,21 +87,21 @@ pub struct Parts {
     pub dropped: usize,
 }
 
-/// Where data come from.
+/// How rows are read from files.
 #[derive(Clone, Copy)]
-pub struct Source<'a> {
+pub struct DataReader<'a> {
     pub columns: &'a Columns,
     pub group: Option<&'a str>,
     pub membership: &'a Membership,
-    /// Whether to leave out what cannot be used, rather than to complain.
+    /// Whether rows that cannot be used are left out; otherwise they are errors.
     pub drop_invalid: bool,
 }
 
-/// Rows that an error names.
+/// The largest number of rows that an error names.
 const NAMED: usize = 5;
 
-impl Source<'_> {
-    /// The usable rows of a file, their groups, and how many rows were left out.
+impl DataReader<'_> {
+    /// Reads the usable rows of a file and their groups. The last number says how many rows were left out.
     pub fn read(&self, path: &Path) -> Result<(Data, Vec<String>, usize)> {
         let Columns { inputs, outputs } = self.columns;
         let names = [&inputs[..], &outputs[..]].concat();
@@ -148,7 +149,7 @@ impl Source<'_> {
         Ok((data, groups, invalid.len()))
     }
 
-    /// One file divided by groups, 70 to 15 to 15, or a file for each purpose.
+    /// Divides one file by groups, 70 : 15 : 15, or reads one file each for training, validation and test.
     pub fn parts(&self, data: &Path, others: Option<(&PathBuf, Option<&PathBuf>)>, seed: u64) -> Result<Parts> {
         let (train, groups, dropped) = self.read(data)?;
         let name = || input::name(data);

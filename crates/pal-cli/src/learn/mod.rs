@@ -20,7 +20,7 @@ use crate::model_file::{check_output, names};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
-pub use data::{Columns, Data, Source};
+pub use data::{Columns, Data, DataReader};
 pub use options::{Learning, parse_names};
 pub use report::{Summary, mean};
 pub use saved::Saved;

@@ -8,7 +8,7 @@ use pal::formula::Membership;
 use pal_burn::device::{self, Choice, Work};
 use pal_burn::{DType, Device, Kind, OptimiserSettings, RelaxedSettings, Rule, TrainSettings};
 
-use super::data::{Columns, Parts, Source};
+use super::data::{Columns, DataReader, Parts};
 use crate::family::FamilyArgs;
 use crate::input::ConstraintOption;
 use crate::model_file::names;
@@ -264,7 +264,7 @@ impl Learning {
     /// Reads and divides the data.
     pub fn read(&self, columns: &Columns, membership: &Membership) -> Result<Parts> {
         let group = self.group.as_deref();
-        let source = Source { columns, group, membership, drop_invalid: self.drop_invalid };
+        let source = DataReader { columns, group, membership, drop_invalid: self.drop_invalid };
         let others = self.val_data.as_ref().map(|validation| (validation, self.test_data.as_ref()));
         source.parts(&self.data, others, self.split_seed.unwrap_or(self.seed))
     }

@@ -1,4 +1,4 @@
-//! What a training or an evaluation comes to, as text or JSON.
+//! The result of a training, as text or JSON.
 
 use std::io::Write;
 
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use crate::{Global, output};
 
-/// The mean; minus infinity if any is.
+/// The mean of numbers; minus infinity if any of them is.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Rows by purpose.
+/// Numbers of rows.
 #[derive(Serialize)]
 pub struct Counts {
     pub train: usize,
@@ -22,7 +22,7 @@ pub struct Counts {
     pub dropped: usize,
 }
 
-/// A training.
+/// The result of a training.
 #[derive(Serialize)]
 pub struct Summary {
     pub model: &'static str,
@@ -30,11 +30,11 @@ pub struct Summary {
     pub train_ll: Option<f64>,
     pub val_ll: Option<f64>,
     pub test_ll: Option<f64>,
-    /// The share of drawn points outside the constraint.
+    /// The fraction of samples outside the constraint.
     pub violation: f64,
     pub outside: usize,
     pub samples: usize,
-    /// Numbers that were learned.
+    /// The number of parameters that were trained.
     pub params: usize,
     pub epochs: usize,
     pub best_epoch: usize,

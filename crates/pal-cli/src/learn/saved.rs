@@ -1,4 +1,4 @@
-//! Trained models of both kinds: one density as all commands read it, or a network.
+//! Files of trained models: a single density, which all commands read, or a network.
 
 use std::fs;
 use std::io;
@@ -14,17 +14,17 @@ use crate::model_file;
 
 /// A trained model.
 pub enum Saved {
-    /// Without inputs.
+    /// A density without inputs.
     Densities(Densities),
-    /// With inputs, or for comparison.
+    /// A model with inputs, or a baseline.
     Network(Box<NetworkFile>),
 }
 
-/// Rows evaluated at a time.
+/// The number of rows that are evaluated at a time.
 const PART: usize = 1 << 13;
 
 impl Saved {
-    /// Reads a file of either kind; errors name it.
+    /// Reads a file of either kind. Errors name the file.
     pub fn load(path: &Path) -> Result<Saved> {
         let name = || path.display().to_string();
         let bytes = fs::read(path).map_err(|error| match error.kind() {
@@ -54,7 +54,7 @@ impl Saved {
         }
     }
 
-    /// The columns that it was trained on.
+    /// The columns that the model was trained on.
     pub fn columns(&self) -> Columns {
         match self {
             Saved::Densities(_) => {
@@ -65,7 +65,7 @@ impl Saved {
         }
     }
 
-    /// The log-density of each row.
+    /// Returns the log-density of each row.
     pub fn log_prob(&self, data: &Data) -> Result<Vec<f64>> {
         match self {
             Saved::Densities(model) => Ok(model.family().log_prob(self.only(model)?, &data.points)?),
@@ -81,7 +81,7 @@ impl Saved {
         }
     }
 
-    /// How many of so many samples are outside the constraint, by exact membership.
+    /// Draws at least `samples` samples and counts those outside the constraint, by exact membership.
     pub fn violation(&self, data: &Data, samples: usize, seed: u64) -> Result<Violation> {
         let membership = self.constraint().membership()?;
         match self {
@@ -102,7 +102,7 @@ impl Saved {
         }
     }
 
-    /// Points of a model without inputs.
+    /// Draws samples from a model without inputs.
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>> {
         match self {
             Saved::Densities(model) => Ok(model.family().density(self.only(model)?)?.sample(count, seed)?),
@@ -110,7 +110,7 @@ impl Saved {
         }
     }
 
-    /// One density for each row of inputs.
+    /// Returns one density for each row of inputs.
     pub fn densities(self, data: &Data) -> Result<Densities> {
         match self {
             Saved::Densities(model) => Ok(model),
@@ -118,7 +118,7 @@ impl Saved {
                 let rows = scaled(&file, data);
                 let NetworkFile { model, family, .. } = *file;
                 let (Predictor::Pal(model), Some(family)) = (model, family) else {
-                    return Err(anyhow!("a model for comparison has no densities on the constraint"));
+                    return Err(anyhow!("a baseline has no densities on the constraint"));
                 };
                 let all: Vec<usize> = (0..rows.len()).collect();
                 let mut params = Vec::with_capacity(all.len() * family.num_params());
@@ -137,7 +137,7 @@ impl Saved {
     }
 }
 
-/// Rows as the network wants them.
+/// The rows with their inputs scaled as the network expects them.
 fn scaled(file: &NetworkFile, data: &Data) -> Rows {
     Rows {
         inputs: file.plan.input_scaler.apply(&data.inputs),

@@ -11,7 +11,7 @@ use pal_burn::{Bytes, Device, Epoch, Moment, Plan, Predictor, Rows, Stop, Traine
 
 use super::data::{Data, Parts};
 use super::options::Learning;
-use crate::progress::Bar;
+use crate::progress::TrainingBar;
 use crate::{Global, limits, output};
 
 /// What came of it.
@@ -78,7 +78,7 @@ impl Work<'_> {
         let start = Instant::now();
         let mut written = Instant::now();
         let mut trouble = None;
-        let bar = Bar::new(self.learning.settings().epochs, !self.global.quiet);
+        let bar = TrainingBar::new(self.learning.settings().epochs, !self.global.quiet);
         let mut last: Option<Epoch> = None;
         let stop = trainer.run(&self.train, &self.validation, |trainer, moment| {
             match moment {

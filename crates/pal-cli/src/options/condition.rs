@@ -59,8 +59,8 @@ impl ConditionOptions {
         Ok((!terms.is_empty()).then(|| Formula::all(terms)))
     }
 
-    /// Returns the densities of some rows of a model, conditioned. Terms come first, for they may be about variables whose values
-    /// are given.
+    /// Returns the densities of some rows of a model, conditioned. Terms come first, for they may be about variables
+    /// whose values are given.
     pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Density>> {
         let family = model.family();
         let formula = self.formula(family.support().constraint())?;

@@ -1,4 +1,4 @@
-//! The options that say how to integrate.
+//! Options that say how to integrate.
 
 use std::num::NonZeroU64;
 
@@ -9,7 +9,7 @@ use pal::moments::Method;
 /// How to integrate.
 #[derive(clap::Args)]
 pub struct MethodOptions {
-    /// Fractions instead of doubles with an error bound
+    /// Compute exact fractions instead of float64 with an error bound
     #[arg(long)]
     pub exact: bool,
     /// How to integrate [default: recurrence]
@@ -25,9 +25,9 @@ pub struct MethodOptions {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Integrator {
-    /// All moments of a cell by recurrence; doubles with an error bound, exact cells where the bound is poor
+    /// All moments of a cell by recurrence; float64 with an error bound, and exact for cells where the bound is poor
     Recurrence,
-    /// Cubature on the simplices of the cells; doubles with an error bound
+    /// Cubature on the simplices of the cells; float64 with an error bound
     Gasp,
     /// Samples in the bounding box; an estimate with its standard error
     Rejection,
@@ -36,11 +36,11 @@ enum Integrator {
 const SAMPLES: u64 = 1_000_000;
 
 impl MethodOptions {
-    /// What was chosen, if it fits together.
+    /// Returns the method that was chosen, or an error if the options contradict each other.
     pub fn method(&self) -> Result<Method> {
         let integrator = self.method.unwrap_or(Integrator::Recurrence);
         if self.exact && integrator != Integrator::Recurrence {
-            bail!("--exact goes with the recurrence only; gasp and rejection compute in doubles");
+            bail!("--exact goes with the recurrence only; gasp and rejection compute in float64");
         }
         if (self.samples.is_some() || self.seed.is_some()) && integrator != Integrator::Rejection {
             bail!("--samples and --seed are for rejection; choose it with --method rejection");
@@ -57,7 +57,7 @@ impl MethodOptions {
     }
 }
 
-/// One word for a method.
+/// The name of a method in reports.
 pub fn name(method: Method) -> &'static str {
     match method {
         Method::Recurrence => "recurrence",

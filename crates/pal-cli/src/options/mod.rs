@@ -7,4 +7,4 @@ pub mod method;
 pub mod row;
 
 pub use condition::{ConditionOptions, GivenOptions};
-pub use row::{RowOption, Rows};
+pub use row::{RowChoice, RowOption};

@@ -1,7 +1,7 @@
 //! Round numbers along an axis.
 //!
-//! Labels stay short however small or far away the numbers are: what is common to all of them, an amount to add and a power of
-//! ten, goes into the name of the axis. Labels under `(x - 1) / 1e-9` are the values of that expression.
+//! Labels stay short however small or far away the numbers are: what is common to all of them, an amount to add and a
+//! power of ten, goes into the name of the axis. Labels under `(x - 1) / 1e-9` are the values of that expression.
 
 /// The size of labels, in page units.
 use super::layout::SMALL;
@@ -79,7 +79,8 @@ impl Ticks {
         ticks
     }
 
-    /// 0 and 1, 2 and 5 times powers of ten up to `high`, over four of them: for scales that are not even. From the top down.
+    /// 0 and 1, 2 and 5 times powers of ten up to `high`, over four of them: for scales that are not even. From the top
+    /// down.
     pub fn decades(high: f64) -> Ticks {
         if !high.is_normal() {
             return Ticks::default();

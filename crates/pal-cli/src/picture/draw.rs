@@ -1,4 +1,4 @@
-//! Putting a scene on a page.
+//! Drawing a scene on a page.
 //!
 //! The edge of the region is drawn first, as thick outlines of all cells; the cells then cover the inner half of these
 //! lines and everything between two cells, so that only the true boundary stays thick.
@@ -11,10 +11,10 @@ use super::layout::Layout;
 use super::page::Page;
 use super::{Point, Scene, colours};
 
-/// Twice what is seen of it.
+/// The width of the boundary; the cells cover the inner half of it.
 const BOUNDARY_WIDTH: f64 = 2.6;
 
-/// A scene with its plan.
+/// A scene with its layout.
 pub struct Planned<'a> {
     pub scene: &'a Scene,
     pub layout: Layout,

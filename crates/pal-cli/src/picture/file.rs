@@ -1,7 +1,7 @@
 //! From a scene to a file.
 //!
-//! Both formats are drawn on a finer grid than they are shown on: plotters places everything on whole pixels. The PNG is then
-//! averaged down, which smooths all edges alike; the SVG keeps the fine grid as its coordinates.
+//! Both formats are drawn on a finer grid than they are shown on: plotters places everything on whole pixels. The PNG
+//! is then averaged down, which smooths all edges alike; the SVG keeps the fine grid as its coordinates.
 
 use std::path::Path;
 use std::sync::Once;
@@ -13,7 +13,7 @@ use plotters::style::{FontStyle, WHITE, register_font};
 use super::Scene;
 use super::draw::Planned;
 use super::layout::{Layout, WIDTH};
-use super::page::{FONT, Grid, Page, unexpected};
+use super::page::{FONT, Page, PixelGrid, unexpected};
 
 static SANS: &[u8] = include_bytes!("../../assets/PalSans.ttf");
 static REGISTERED: Once = Once::new();
@@ -21,7 +21,7 @@ static REGISTERED: Once = Once::new();
 /// Pixels of the SVG's own grid per layout unit.
 const SVG_GRID: f64 = 10.0;
 
-/// The kind of picture, told by the name of the file.
+/// The format of a picture, which the extension of the file tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureFormat {
     Png,
@@ -39,10 +39,10 @@ impl PictureFormat {
     }
 }
 
-/// Something to put on a page, in up to three layers.
+/// Something to draw on a page, in up to three layers.
 ///
-/// What is drawn with plotters in one step needs [`Drawing::below`] only. Between the two layers of shapes a drawing may have
-/// pixels of its own: for a PNG it paints them, for an SVG it gives them as images.
+/// What is drawn with plotters in one step needs [`Drawing::below`] only. Between the two layers of shapes a drawing
+/// may have pixels of its own: for a PNG it paints them, for an SVG it gives them as images.
 pub trait Drawing {
     fn height(&self) -> f64;
 
@@ -80,7 +80,7 @@ pub fn render(scene: &Scene, kind: PictureFormat, width: u32) -> Result<Vec<u8>>
 
 pub fn render_drawing(drawing: &impl Drawing, kind: PictureFormat, width: u32) -> Result<Vec<u8>> {
     REGISTERED.call_once(|| {
-        // It fails for a font that cannot be read only, and this one is part of the program.
+        // It fails only for a font that cannot be read, and this one is part of the program.
         let _ = register_font(FONT, FontStyle::Normal, SANS);
     });
     match kind {
@@ -96,7 +96,7 @@ pub fn factor(width: u32) -> u32 {
 
 fn svg(drawing: &impl Drawing, width: u32) -> Result<String> {
     let size = ((WIDTH * SVG_GRID).round() as u32, (drawing.height() * SVG_GRID).round() as u32);
-    let grid = Grid { zoom: SVG_GRID, lower: 0.0, vector: true };
+    let grid = PixelGrid { zoom: SVG_GRID, lower: 0.0, vector: true };
     let (mut below, mut above) = (String::new(), String::new());
     {
         let area = SVGBackend::with_string(&mut below, size).into_drawing_area();
@@ -137,7 +137,7 @@ fn png(drawing: &impl Drawing, width: u32) -> Result<Vec<u8>> {
     let height = (drawing.height() * f64::from(width) / WIDTH).round() as u32;
     let fine = (width * factor, height * factor);
     let mut pixels = vec![255u8; fine.0 as usize * fine.1 as usize * 3];
-    let grid = Grid { zoom: f64::from(fine.0) / WIDTH, lower: 0.16, vector: false };
+    let grid = PixelGrid { zoom: f64::from(fine.0) / WIDTH, lower: 0.16, vector: false };
     {
         let area = BitMapBackend::with_buffer(&mut pixels, fine).into_drawing_area();
         drawing.below(&Page { area: &area, grid })?;

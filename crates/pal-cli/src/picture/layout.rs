@@ -1,7 +1,7 @@
-//! Where things go on the page.
+//! Where things are drawn on the page.
 //!
-//! Lengths on the page are in units of which the picture is 720 wide, whatever its width in pixels: a larger picture
-//! is the same picture with more detail.
+//! Lengths on the page are in units of which every picture is 720 wide: a picture with more pixels shows the same with
+//! more detail.
 
 use anyhow::{Result, bail};
 
@@ -15,14 +15,14 @@ pub const SMALL: f64 = 13.0;
 /// The size of names and titles.
 pub const LARGE: f64 = 16.0;
 
-/// Empty space around the region, as a fraction of its larger side: there one sees that it is forbidden.
+/// The empty space around the region, as a fraction of its larger side: it shows that what is outside is forbidden.
 const MARGIN: f64 = 0.035;
 const TALLEST: f64 = 900.0;
 const FLATTEST: f64 = 60.0;
 /// The height of the strip that shows a region in one dimension.
 const STRIP: f64 = 70.0;
 
-/// The plan of a page.
+/// The layout of a page.
 pub struct Layout {
     pub height: f64,
     /// Left, top, right and bottom of the frame on the page.
@@ -43,7 +43,7 @@ pub struct Margins {
 }
 
 impl Margins {
-    /// With a line above and the names of ticks and axis below.
+    /// Margins with room for a title above, if there is one, and for the names of ticks and axis below.
     pub fn new(titled: bool) -> Margins {
         Margins { top: if titled { 46.0 } else { 18.0 }, right: 24.0, bottom: 58.0 }
     }
@@ -76,13 +76,14 @@ impl Layout {
         let (x, y) = (extent(0), extent(1));
         let (width, height) = (x.1 - x.0, y.1 - y.0);
         if !(width.is_normal() && height.is_normal()) {
-            bail!("the region is too small, too large or too far away to be drawn in double precision");
+            bail!("the region is too small, too large or too far away to be drawn in float64");
         }
         let margin = match vertical {
             Vertical::Equal { .. } => MARGIN * width.max(height),
             Vertical::Free { .. } => MARGIN * width,
         };
-        // The labels of the vertical axis decide how much room is left for the rest; their number does not change them much.
+        // The width of the labels of the vertical axis decides how much room is left; it hardly depends on their
+        // number.
         let left_margin = match vertical {
             Vertical::Equal { .. } => 50.0 + Ticks::new(y.0 - margin, y.1 + margin, 400.0, Direction::Up).width(),
             Vertical::Free { ticks: false, .. } => 36.0,

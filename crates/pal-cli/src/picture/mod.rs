@@ -1,7 +1,7 @@
 //! Pictures of regions in one and two dimensions, as PNG or SVG.
 //!
-//! A [`Scene`] says what to show, [`layout`] where it goes on the page, [`draw`] puts it there on a [`page`] of plotters, [`mod@file`] makes
-//! bytes of it and replaces the output in one step.
+//! A [`Scene`] says what to show, [`layout`] where it goes on the page, [`draw`] draws it on a [`page`] of plotters,
+//! and [`mod@file`] makes the bytes of a file.
 
 mod axis;
 mod colours;
@@ -24,26 +24,27 @@ pub struct Scene {
     /// The names of the one or two variables.
     pub axes: Vec<String>,
     pub cells: Vec<CellShape>,
-    /// Colour the cells and outline them; otherwise only the region.
+    /// Whether cells are coloured and outlined; otherwise only the region is.
     pub show_cells: bool,
-    /// The second variable grows downwards, as in images.
+    /// Whether the second variable grows downwards, as in images.
     pub y_down: bool,
 }
 
-/// One cell: a convex polygon.
+/// The shape of one cell: a convex polygon.
 pub struct CellShape {
     outline: Vec<Point>,
-    /// Segments drawn inside: the triangulation.
+    /// Segments inside the polygon: the triangulation.
     inner: Vec<[Point; 2]>,
 }
 
 impl Scene {
-    /// A picture over the given variables, without cells yet.
+    /// Makes a scene over the given variables, without cells yet.
     pub fn new(variables: &[Var]) -> Result<Scene> {
         if !(1..=2).contains(&variables.len()) {
             bail!(
                 "a picture needs a constraint over 1 or 2 real variables, this one has {}; \
-                 `pal cells` lists cells in any dimension; to draw a slice, put constants in place of the other variables",
+                 `pal cells` lists cells in any dimension; to draw a slice, put constants in place of the other \
+                 variables",
                 variables.len()
             );
         }
@@ -53,7 +54,7 @@ impl Scene {
 }
 
 impl CellShape {
-    /// The shape of a cell in one or two dimensions, with the inner edges of its triangulation if asked.
+    /// Makes the shape of a cell in one or two dimensions, with the inner edges of its triangulation if asked.
     pub fn new(cell: &Cell, triangulate: bool) -> CellShape {
         let polytope = cell.polytope();
         let points: Vec<Point> = polytope.vertices().iter().map(|v| planar(v.coordinates())).collect();
@@ -97,7 +98,7 @@ fn planar(coordinates: &[f64]) -> Point {
     }
 }
 
-/// The vertices of a polygon in order around it, from incidence alone: every facet joins two of them.
+/// Returns the vertices of a polygon in order around it, from incidence alone: every facet joins two of them.
 fn ring(polygon: &Polytope) -> Vec<usize> {
     let mut edges: Vec<Vec<usize>> = (0..polygon.half_spaces().len()).map(|f| polygon.facet_vertices(f)).collect();
     let mut ring = vec![0];

@@ -22,18 +22,18 @@ const SMALLEST: f64 = 10.0;
 /// A page on which lengths are in layout units.
 pub struct Page<'a, B: DrawingBackend> {
     pub area: &'a DrawingArea<B, Shift>,
-    pub grid: Grid,
+    pub grid: PixelGrid,
 }
 
 /// The pixels that a page is drawn on.
 #[derive(Clone, Copy)]
-pub struct Grid {
+pub struct PixelGrid {
     /// Pixels per layout unit.
     pub zoom: f64,
-    /// How far centred text has to be lowered, in font sizes. Bitmaps centre the whole line, descenders included, which puts
-    /// digits too high.
+    /// How far centred text has to be lowered, in font sizes. Bitmaps centre the whole line, descenders included, which
+    /// puts digits too high.
     pub lower: f64,
-    /// Shapes stay shapes, as in an SVG.
+    /// Whether shapes stay shapes, as in an SVG.
     pub vector: bool,
 }
 
@@ -108,13 +108,13 @@ impl<B: DrawingBackend> Page<'_, B> {
         self.area.draw_text(&printable, &style, self.pixel([at[0], at[1] + lower])).map_err(unexpected)
     }
 
-    /// A title or the name of an axis, centred; one that is too long for its room is set smaller, and cut if it must be.
+    /// A title or the name of an axis, centred; if it is too long for its room, it is set smaller and, if need be, cut.
     pub fn name(&self, text: &str, room: f64, at: Point, vertical: VPos, upwards: bool) -> Result<()> {
         let (text, size) = fitted(text, room, LARGE);
         self.text(&text, size, at, (HPos::Center, vertical), upwards)
     }
 
-    /// The same in small letters.
+    /// The name of a panel, centred, in small letters; set smaller or cut like [`Page::name`].
     pub fn small_name(&self, text: &str, room: f64, at: Point, upwards: bool) -> Result<()> {
         let (text, size) = fitted(text, room, SMALL + 1.0);
         self.text(&text, size, at, (HPos::Center, VPos::Center), upwards)
@@ -166,7 +166,7 @@ impl<B: DrawingBackend> Page<'_, B> {
         Ok(())
     }
 
-    /// The whole frame, shaded and hatched; what is allowed covers it later.
+    /// Shades and hatches the frame; the region is drawn over it later.
     pub fn forbidden(&self, frame: [f64; 4]) -> Result<()> {
         let [left, top, right, bottom] = frame;
         let ends = [self.pixel([left, top]), self.pixel([right, bottom])];
@@ -183,7 +183,8 @@ impl<B: DrawingBackend> Page<'_, B> {
     }
 }
 
-/// A text and its size, at most `largest`, so that it fits into its room: set smaller, and cut if it must be.
+/// Returns a text and its size, at most `largest`, that fit into the room: the text is set smaller and, if need be,
+/// cut.
 fn fitted(text: &str, room: f64, largest: f64) -> (String, f64) {
     let count = text.chars().count() as f64;
     let size = (room / (count * LETTER)).clamp(SMALLEST, largest);

@@ -44,8 +44,9 @@ pub fn read(input: impl Read) -> Result<Table> {
     Ok(table)
 }
 
-/// Records with the position of the reader at the line after each: every record ends with a line feed, the last one too. Rows of other lengths are let
-/// through, to be named with their line. Carriage returns are trimmed with blanks.
+/// Returns a reader of records that, after each record, stands at the line after it: a line feed is appended, so that
+/// the last record ends with one too. Rows of different lengths are let through, so that errors can name their lines.
+/// Carriage returns are trimmed with blanks.
 pub(super) fn records(input: impl Read) -> csv::Reader<impl Read> {
     let mut builder = ReaderBuilder::new();
     builder.has_headers(false).flexible(true).terminator(Terminator::Any(b'\n')).buffer_capacity(BUFFER);
@@ -61,7 +62,7 @@ pub(super) fn not_a_number(field: &[u8]) -> String {
     if text.is_empty() {
         return "a number is missing".to_string();
     }
-    // A file of another kind can have very long fields.
+    // A file that is no table can have very long fields.
     let shown: String = text.chars().take(40).collect();
     let dots = if shown.len() < text.len() { "..." } else { "" };
     let hint = if text.contains([';', '\t']) { "; fields are separated by commas" } else { "" };
@@ -81,7 +82,7 @@ pub(super) fn header(record: &ByteRecord) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The cause without the crate's own words around it.
+/// The cause of an error of `csv` without what the crate says around it.
 pub(super) fn plainly(error: csv::Error) -> anyhow::Error {
     match error.into_kind() {
         ErrorKind::Io(error) => anyhow::Error::new(error).context("cannot read"),
@@ -89,7 +90,7 @@ pub(super) fn plainly(error: csv::Error) -> anyhow::Error {
     }
 }
 
-/// Writes a header line and all rows; numbers in the shortest form that is read back to the same bits.
+/// Writes a header line and all rows, with numbers in the shortest form that is read back to the same bits.
 pub fn write<W: Write>(
     out: &mut W,
     names: &[&str],
@@ -121,7 +122,7 @@ pub fn write<W: Write>(
     })
 }
 
-/// The shortest digits that are read back to the same bits.
+/// Appends the shortest decimal that is read back to the same bits.
 pub(super) fn put_number(line: &mut Vec<u8>, value: f64) {
     let mut digits = ryu::Buffer::new();
     let text = digits.format(value);

@@ -13,12 +13,12 @@ use super::csv::{header, not_a_number, number, plainly, put_number, records};
 use super::{BUFFER, is_standard, parquet};
 use crate::output;
 
-/// Some columns of a file.
+/// Some columns of a file: any number with numbers, at most one with text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     /// Row by row, in the order in which the columns were asked for; NaN where a number is missing.
     pub numbers: Vec<f64>,
-    /// How many of them in each row.
+    /// The number of numbers per row.
     pub width: usize,
     /// One per row, if a column of text was asked for.
     pub text: Vec<String>,
@@ -26,7 +26,7 @@ pub struct Dataset {
     lines: Option<Vec<u64>>,
 }
 
-/// Which columns of a file are wanted.
+/// The columns of a file that are to be read.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnNames<'a> {
     pub numbers: &'a [String],
@@ -34,7 +34,7 @@ pub struct ColumnNames<'a> {
 }
 
 impl ColumnNames<'_> {
-    /// Where they are among the columns of a file: those with numbers, and the one with text.
+    /// Returns the positions of the columns among those of a file: of the ones with numbers, and of the one with text.
     pub(super) fn find(&self, present: &[String]) -> Result<(Vec<usize>, Option<usize>)> {
         let position = |name: &str| {
             let found = present.iter().position(|other| other == name);
@@ -74,7 +74,7 @@ impl Dataset {
         self.numbers.len().checked_div(self.width).unwrap_or(self.text.len())
     }
 
-    /// How messages call a row: by its line in a text file, else by its number from 1 on.
+    /// The place of a row in messages: its line in a text file, else its number, counted from 1.
     pub fn place(&self, row: usize) -> String {
         match &self.lines {
             Some(lines) => format!("line {}", lines[row]),
@@ -99,7 +99,7 @@ impl DatasetFormat {
     }
 }
 
-/// Reads columns of a table with a header line.
+/// Reads columns of a CSV table with a header line.
 fn read_csv(input: impl Read, wanted: ColumnNames) -> Result<Dataset> {
     let mut reader = records(input);
     let mut record = ByteRecord::new();
@@ -145,7 +145,7 @@ fn read_csv(input: impl Read, wanted: ColumnNames) -> Result<Dataset> {
     Ok(dataset)
 }
 
-/// A column on its way out.
+/// A column to write.
 pub enum Column<'a> {
     Numbers(&'a str, Vec<f64>),
     Text(&'a str, Vec<String>),
@@ -159,7 +159,7 @@ impl Column<'_> {
     }
 }
 
-/// Complains about a name under which data cannot be written, before the work for it is done.
+/// Fails early, before any work is done, if no data can be written under this name.
 pub fn check_output(path: &Path) -> Result<()> {
     ensure!(
         is_standard(path) || DatasetFormat::of(path).is_some(),

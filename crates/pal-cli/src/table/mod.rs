@@ -1,7 +1,7 @@
-//! Tables of numbers, in and out: `.csv` for people and `.npy` for arrays.
+//! Reading and writing tables of numbers: `.csv` for people and `.npy` for arrays.
 //!
-//! Values lie row by row in one vector. Reading fails with the place of the first trouble; writing streams through a temporary
-//! file, so that a table of any length is replaced as a whole and never copied in memory.
+//! Values lie row by row in one vector. Errors of reading name the place in the file. Writing streams through a
+//! temporary file, so that a table of any length is replaced completely or not at all, and is never copied in memory.
 
 mod csv;
 pub mod dataset;
@@ -23,11 +23,11 @@ pub struct Table {
     /// The names of the columns, all different, if the file has them.
     pub names: Option<Vec<String>>,
     pub columns: usize,
-    /// Row by row.
+    /// The values, row by row.
     pub values: Vec<f64>,
 }
 
-/// How a table is stored, told by the name of the file.
+/// How a table is stored, which the extension of the file tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableFormat {
     Csv,
@@ -49,7 +49,7 @@ fn is_standard(path: &Path) -> bool {
 }
 
 impl Table {
-    /// Reads a file by its extension; `-` is CSV on standard input. NaN and infinities are values like others here.
+    /// Reads a file by its extension; `-` is CSV on standard input. NaN and infinities are allowed.
     pub fn read(path: &Path) -> Result<Table> {
         if is_standard(path) {
             return csv::read(io::stdin().lock()).context("standard input");
@@ -60,7 +60,7 @@ impl Table {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("no such file"),
                 opened => opened.context("cannot read")?,
             };
-            // A length from the file system is a hint only: pipes and devices have none.
+            // Pipes and devices have no length.
             let length = file.metadata().ok().filter(|data| data.is_file()).map(|data| data.len());
             match kind {
                 TableFormat::Csv => csv::read(file),
@@ -74,7 +74,7 @@ impl Table {
         self.values.len().checked_div(self.columns).unwrap_or(0)
     }
 
-    /// The columns of these names, in this order. A table without names has them by position, if it has as many columns.
+    /// Returns the columns of these names, in this order. A table without names must have exactly these columns.
     pub fn select(&self, names: &[&str]) -> Result<Table> {
         let owned = || Some(names.iter().map(|name| name.to_string()).collect());
         let Some(present) = &self.names else {
@@ -106,7 +106,7 @@ impl Table {
 
 const BUFFER: usize = 1 << 16;
 
-/// Complains about a name under which a table cannot be written, before the work for it is done.
+/// Fails early, before any work is done, if no table can be written under this name.
 pub fn check_output(path: Option<&Path>) -> Result<()> {
     let Some(path) = path.filter(|path| !is_standard(path)) else { return Ok(()) };
     ensure!(TableFormat::of(path).is_some(), "{}: {UNKNOWN_NAME}", path.display());
@@ -115,11 +115,11 @@ pub fn check_output(path: Option<&Path>) -> Result<()> {
 
 const UNKNOWN_NAME: &str = "tables are written as .csv or .npy; choose one of these names";
 
-/// Takes whole rows, as many as it is given, row by row.
+/// Takes any number of complete rows, row by row.
 pub type Sink<'a> = dyn FnMut(&[f64]) -> Result<()> + 'a;
 
-/// Writes a table by the extension of the file; `-` or no path is CSV on standard output. It comes in parts: `produce` hands
-/// rows to the sink. With an error from either nothing is replaced.
+/// Writes a table in the format that the extension of the file tells; `-` or no path is CSV on standard output.
+/// `produce` hands rows to the sink, in any number of parts. If either fails, an existing file stays as it was.
 pub fn stream(
     path: Option<&Path>,
     names: &[&str],
@@ -140,13 +140,13 @@ pub fn stream(
     })
 }
 
-/// Rows have to be whole: a caller that hands over half a row has lost count.
+/// Returns the number of rows, which must be complete: a caller that hands over half a row has lost count.
 fn whole_rows(rows: &[f64], columns: usize) -> Result<usize> {
     ensure!(columns > 0 && rows.len().is_multiple_of(columns), "{} values are no rows of {columns}", rows.len());
     Ok(rows.len() / columns)
 }
 
-/// Reads until the buffer is full or the input ends, and tells how much there was.
+/// Reads until the buffer is full or the input ends, and returns the number of bytes.
 fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -164,7 +164,7 @@ fn fill(input: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 mod tests {
     use super::*;
 
-    /// A table in one part.
+    /// Writes a table in one part.
     fn write(path: Option<&Path>, names: &[&str], columns: usize, values: &[f64]) -> Result<()> {
         stream(path, names, columns, |sink| sink(values))
     }
@@ -190,7 +190,7 @@ mod tests {
         values.iter().map(|v| v.to_bits()).collect()
     }
 
-    /// Doubles of all sizes, from their bits.
+    /// Float64 numbers of all magnitudes, from random bits.
     fn wild(count: usize) -> Vec<f64> {
         let mut state = 7u64;
         let mut next = || {

@@ -1,14 +1,14 @@
 //! `.npy`: the array file of NumPy.
 //!
-//! Six magic bytes, a version, the length of the header (two bytes in version 1, four in 2 and 3), the header, the values. The
-//! header is a Python dictionary of three entries,
+//! Six magic bytes, a version, the length of the header (two bytes in version 1, four in 2 and 3), the header, the
+//! values. The header is a Python dictionary of three entries,
 //!
 //! ```text
 //! {'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }
 //! ```
 //!
-//! filled with blanks so that the values start at a multiple of 64. We fill with more, so that the number of rows can be put in
-//! once it is known.
+//! padded with blanks so that the values start at a multiple of 64. We write more blanks than needed, so that the
+//! number of rows can be filled in once it is known.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -19,7 +19,7 @@ use super::{BUFFER, Sink, Table, fill, whole_rows};
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Headers of plain arrays have about 100 bytes; longer ones describe records, which are refused anyway.
 const LONGEST_HEADER: usize = 1 << 16;
-/// What we write: preamble and header together.
+/// The length of the preamble and header that we write.
 const START: usize = 128;
 
 /// A number format and its byte order.
@@ -45,7 +45,7 @@ impl NumberFormat {
         Ok(NumberFormat { kind, size: usize::from(size - b'0'), big_endian })
     }
 
-    /// Turns bytes into doubles. Integers beyond 2^53 are rounded.
+    /// Turns bytes into float64. Integers beyond 2^53 are rounded.
     fn decode(self, bytes: &[u8], values: &mut Vec<f64>) {
         let mut each = |width: usize, convert: fn(u64) -> f64| {
             values.extend(bytes.chunks_exact(width).map(|chunk| {
@@ -64,7 +64,7 @@ impl NumberFormat {
     }
 }
 
-/// Reads an array of one dimension as a column, of two as a table. `length` is that of the whole file, where it is known.
+/// Reads an array of one dimension as a column, of two as a table. `length` is the length of the file, if it is known.
 pub fn read(mut input: impl Read, length: Option<u64>) -> Result<Table> {
     let (header, start) = header(&mut input)?;
     let format = NumberFormat::new(entry(&header, "descr")?.trim_matches(['\'', '"']))?;
@@ -83,7 +83,7 @@ pub fn read(mut input: impl Read, length: Option<u64>) -> Result<Table> {
     let count = rows.checked_mul(columns).filter(|count| count.checked_mul(format.size).is_some());
     let count = count.context("the header promises more values than memory can have")?;
     let short = |found: u64| format!("the file is cut short: {found} of {count} values are there");
-    // Asked before anything is allocated for them.
+    // Checked before memory is allocated.
     if let Some(length) = length {
         let present = length.saturating_sub(start) / format.size as u64;
         ensure!(present >= count as u64, short(present));
@@ -104,7 +104,7 @@ pub fn read(mut input: impl Read, length: Option<u64>) -> Result<Table> {
     Ok(Table { names: None, columns, values })
 }
 
-/// The header's text, and where the values start.
+/// Returns the text of the header, and the position at which the values start.
 fn header(input: &mut impl Read) -> Result<(String, u64)> {
     let mut preamble = [0; 8];
     let found = fill(input, &mut preamble).context("cannot read")?;
@@ -125,7 +125,7 @@ fn header(input: &mut impl Read) -> Result<(String, u64)> {
     Ok((text, (8 + width + size) as u64))
 }
 
-/// The value of a key: up to the next comma that is in no parentheses, brackets or quotes.
+/// Returns the value of a key, up to the next comma outside parentheses, brackets and quotes.
 fn entry<'a>(header: &'a str, key: &str) -> Result<&'a str> {
     let after = |quote: char| {
         let quoted = format!("{quote}{key}{quote}");
@@ -149,7 +149,7 @@ fn entry<'a>(header: &'a str, key: &str) -> Result<&'a str> {
     Ok(rest[..end.unwrap_or(rest.len())].trim())
 }
 
-/// `(3,)`, `(3, 2)`, and `(3L, 2L)` as old Pythons wrote it.
+/// Reads a shape: `(3,)`, `(3, 2)`, or `(3L, 2L)` as Python 2 wrote it.
 fn shape(text: &str) -> Result<Vec<usize>> {
     let wrong = || format!("the header says shape {text}, which should be a tuple of sizes");
     let inside = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')).with_context(wrong)?;
@@ -157,7 +157,7 @@ fn shape(text: &str) -> Result<Vec<usize>> {
     sizes.map(|size| size.parse().ok().with_context(wrong)).collect()
 }
 
-/// Writes doubles row by row, and the number of rows at the end.
+/// Writes float64 row by row, and fills in the number of rows at the end.
 pub fn write<W: Write + Seek>(
     out: &mut W,
     columns: usize,
@@ -180,7 +180,7 @@ pub fn write<W: Write + Seek>(
     Ok(())
 }
 
-/// Preamble and header, of the same length whatever the number of rows.
+/// Returns preamble and header, which have the same length for any number of rows.
 fn start(rows: usize, columns: usize) -> Vec<u8> {
     let size = START - MAGIC.len() - 4;
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}");
@@ -233,10 +233,10 @@ mod tests {
         let singles = six.map(|v| v as f32);
         assert_eq!(table(&file(2, &of("<f4"), &bytes(&singles, f32::to_le_bytes))).values, six);
         assert_eq!(table(&file(1, &of(">f4"), &bytes(&singles, f32::to_be_bytes))).values, six);
-        let whole = [-1i64, 2, 3, i64::MIN, 5, 1 << 52];
-        let rounded = whole.map(|v| v as f64);
-        assert_eq!(table(&file(1, &of("<i8"), &bytes(&whole, i64::to_le_bytes))).values, rounded);
-        assert_eq!(table(&file(1, &of(">i8"), &bytes(&whole, i64::to_be_bytes))).values, rounded);
+        let integers = [-1i64, 2, 3, i64::MIN, 5, 1 << 52];
+        let rounded = integers.map(|v| v as f64);
+        assert_eq!(table(&file(1, &of("<i8"), &bytes(&integers, i64::to_le_bytes))).values, rounded);
+        assert_eq!(table(&file(1, &of(">i8"), &bytes(&integers, i64::to_be_bytes))).values, rounded);
         let small = [-1i32, 2, 3, i32::MIN, 5, 6];
         assert_eq!(table(&file(1, &of("<i4"), &bytes(&small, i32::to_le_bytes))).values, small.map(f64::from));
     }
@@ -272,7 +272,7 @@ mod tests {
         assert!(error(b"\x93NUMPY\x09\0\0\0").contains("version 9"));
         assert!(error(b"\x93NUMPY\x02\0\xff\xff\xff\xff").contains("short ones"));
         assert!(error(b"\x93NUMPY\x01\0\x10\0{").contains("cut short"));
-        // Promised sizes are not believed where the length of the file is unknown.
+        // The size in the header is not trusted where the length of the file is unknown.
         let huge = file(1, &ROWS.replace("(3, 2)", "(100000000000000, 1)"), &[0; 48]);
         assert!(read(&huge[..], None).is_err());
     }

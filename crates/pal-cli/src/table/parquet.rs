@@ -58,9 +58,9 @@ pub fn read(file: File, wanted: ColumnNames) -> Result<Dataset> {
     Ok(dataset)
 }
 
-/// One entry per row, `None` where there is none.
+/// Returns one entry per row, `None` where it is missing.
 fn entries<T: DataType>(mut reader: ColumnReaderImpl<T>, present: i16, rows: usize) -> Result<Vec<Option<T::T>>> {
-    // A value is there where all that is optional on the way to it is: at the highest level.
+    // A value is present if everything optional on the way to it is: at the highest definition level.
     let optional = present > 0;
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     let mut done = 0;
@@ -96,7 +96,7 @@ fn as_numbers(reader: ColumnReader, column: &ColumnDescriptor, rows: usize) -> R
             let number = |value: i64| if signed { value as f64 } else { value as u64 as f64 };
             Ok(entries(reader, present, rows)?.into_iter().map(|value| value.map(number)).collect())
         }
-        _ => bail!("it has type {}; numbers should be doubles, floats or integers", column.physical_type()),
+        _ => bail!("it has type {}; numbers should be float64, float32 or integers", column.physical_type()),
     }
 }
 
@@ -119,19 +119,19 @@ fn as_text(reader: ColumnReader, column: &ColumnDescriptor, rows: usize) -> Resu
     }
 }
 
-/// Whether integers are signed. Decimals, dates and times are stored as integers too, but mean something else.
+/// Returns whether integers are signed. Decimals, dates and times are stored as integers too, and are refused.
 fn plain_integer(column: &ColumnDescriptor) -> Result<bool> {
     match column.logical_type_ref() {
         None => match column.converted_type() {
-            parquet::basic::ConvertedType::DECIMAL => bail!("it holds decimals; store them as doubles"),
+            parquet::basic::ConvertedType::DECIMAL => bail!("it holds decimals; store them as float64"),
             _ => Ok(true),
         },
         Some(LogicalType::Integer(kind)) => Ok(kind.is_signed),
-        Some(other) => bail!("it holds {other:?}; store numbers as doubles or integers"),
+        Some(other) => bail!("it holds {other:?}; store numbers as float64 or integers"),
     }
 }
 
-/// Rows of a group.
+/// The number of rows per row group.
 const GROUP: usize = 1 << 20;
 
 /// Writes columns of equal length.
@@ -177,7 +177,7 @@ pub fn write(out: &mut (impl Write + Send), columns: &[Column]) -> Result<()> {
     attempt().map_err(|error| anyhow!(plainly(&error))).context("cannot write")
 }
 
-/// The cause without the crate's own words around it.
+/// The cause of an error of `parquet` without what the crate says around it.
 fn plainly(error: &ParquetError) -> String {
     match error {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Models with known answers, and tables read with other eyes than ours.
+//! Models with known answers, and independent readers of tables.
 
 use serde_json::Value;
 

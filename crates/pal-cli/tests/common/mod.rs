@@ -96,7 +96,8 @@ impl Run {
         self
     }
 
-    /// The run failed with exit code 2, one line on standard error that starts like this, and nothing on standard output.
+    /// The run failed with exit code 2, one line on standard error that starts like this, and nothing on standard
+    /// output.
     pub fn failed(self, start: &str) -> Run {
         assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");
         assert!(self.err.starts_with(start) && self.err.lines().count() == 1, "{self:?}");

@@ -1,8 +1,8 @@
 //! The colours of a density: pale for low, dark for high, in even steps of lightness.
 //!
-//! The map runs through OKLab, in which equal distances look equal: lightness falls on a straight line while the hue turns from
-//! cream over green and teal to indigo. In grey it is a plain ramp. Warm colours stay free for samples and marks, and grey for
-//! what is forbidden.
+//! The map runs through OKLab, in which equal distances look equal: lightness falls on a straight line while the hue
+//! turns from cream over green and teal to indigo. In grey it is a plain ramp. Warm colours stay free for samples and
+//! marks, and grey for what is forbidden.
 
 use plotters::style::RGBColor;
 
@@ -54,7 +54,7 @@ fn from_oklab(l: f64, a: f64, b: f64) -> RGBColor {
 
 /// From densities to places on the map.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale {
+pub struct ColourScale {
     /// The density at the dark end.
     pub top: f64,
     /// Places go with the square root of the density, so that low ones can be told apart.
@@ -64,9 +64,9 @@ pub struct Scale {
 /// How many times the mean the largest density has to be for the square root.
 const HUGE: f64 = 12.0;
 
-impl Scale {
+impl ColourScale {
     /// A scale for values that are finite and not negative.
-    pub fn new(values: impl Iterator<Item = f64> + Clone) -> Scale {
+    pub fn new(values: impl Iterator<Item = f64> + Clone) -> ColourScale {
         let (mut least, mut most, mut sum, mut count) = (f64::INFINITY, 0.0f64, 0.0, 0.0);
         for value in values.clone() {
             least = least.min(value);
@@ -74,7 +74,7 @@ impl Scale {
             count += 1.0;
         }
         if most <= 0.0 {
-            return Scale { top: 1.0, root: false };
+            return ColourScale { top: 1.0, root: false };
         }
         // Relative to the largest, so that the sum cannot overflow.
         for value in values {
@@ -82,7 +82,7 @@ impl Scale {
         }
         // A constant density is shown in the middle of the map: there is no high and low to tell apart.
         let top = if least > 0.999 * most { 2.0 * most } else { most };
-        Scale { top: if top.is_finite() { top } else { most }, root: sum / count < 1.0 / HUGE }
+        ColourScale { top: if top.is_finite() { top } else { most }, root: sum / count < 1.0 / HUGE }
     }
 
     pub fn place(&self, value: f64) -> f64 {
@@ -127,7 +127,7 @@ mod tests {
     fn the_map_darkens_evenly_and_is_never_grey() {
         let grey = |c: RGBColor| 0.2126 * f64::from(c.0) + 0.7152 * f64::from(c.1) + 0.0722 * f64::from(c.2);
         for k in 1..STEPS {
-            let (before, after) = (Scale::colour(k - 1), Scale::colour(k));
+            let (before, after) = (ColourScale::colour(k - 1), ColourScale::colour(k));
             let step = grey(before) - grey(after);
             assert!((-0.01..3.0).contains(&step), "{k}: {before:?} {after:?}");
             let all = [after.0, after.1, after.2];
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn scales_fit_the_values() {
-        let of = |values: &[f64]| Scale::new(values.iter().copied());
-        assert_eq!(of(&[0.0, 0.0]), Scale { top: 1.0, root: false });
-        assert_eq!(of(&[]), Scale { top: 1.0, root: false });
-        assert_eq!(of(&[3.0, 3.0]), Scale { top: 6.0, root: false });
-        assert_eq!(of(&[1.0, 3.0]), Scale { top: 3.0, root: false });
+        let of = |values: &[f64]| ColourScale::new(values.iter().copied());
+        assert_eq!(of(&[0.0, 0.0]), ColourScale { top: 1.0, root: false });
+        assert_eq!(of(&[]), ColourScale { top: 1.0, root: false });
+        assert_eq!(of(&[3.0, 3.0]), ColourScale { top: 6.0, root: false });
+        assert_eq!(of(&[1.0, 3.0]), ColourScale { top: 3.0, root: false });
         let mut peak = vec![0.0; 100];
         peak[7] = 5e300;
-        assert_eq!(of(&peak), Scale { top: 5e300, root: true });
+        assert_eq!(of(&peak), ColourScale { top: 5e300, root: true });
         assert_eq!((of(&peak).step(5e300), of(&peak).step(0.0)), (STEPS - 1, 0));
     }
 }

@@ -5,7 +5,7 @@ use super::super::file::Canvas;
 use super::super::layout::Layout;
 use super::colour::SAMPLE;
 
-/// The look of the dots of a picture.
+/// The size and opacity of the dots of a picture.
 #[derive(Clone, Copy)]
 pub struct Dots {
     /// In page units.
@@ -25,7 +25,7 @@ impl Dots {
         }
     }
 
-    /// How much of a dot covers a pixel at some distance from its middle, both in pixels.
+    /// The fraction of a pixel that a dot covers, at some distance from its middle; lengths are in pixels.
     fn coverage(radius: f64, distance: f64) -> f64 {
         (radius + 0.5 - distance).clamp(0.0, 1.0)
     }
@@ -74,7 +74,7 @@ pub fn paint(places: &[Point], dots: Dots, frame: [f64; 4], canvas: &mut Canvas)
         }
         return;
     }
-    // Faint dots are put together first: blended one by one, they would be rounded away.
+    // Faint dots are combined first: blended one by one, they would be lost to rounding.
     let [left, top, right, bottom] = frame.map(|length| (length * zoom).max(0.0) as usize);
     let size = [(right + 1).min(width) - left, (bottom + 1).min(height) - top];
     let corner = [left as f64 / zoom, top as f64 / zoom];
@@ -85,8 +85,8 @@ pub fn paint(places: &[Point], dots: Dots, frame: [f64; 4], canvas: &mut Canvas)
     }
 }
 
-/// How opaque the dots together make every pixel from `corner` on, from 0 to 255, at `zoom` pixels per unit. An SVG gets this
-/// as an image: many single dots would take megabytes.
+/// How opaque the dots together make every pixel from `corner` on, from 0 to 255, at `zoom` pixels per unit. An SVG
+/// gets this as an image: many single dots would take megabytes.
 pub fn opacities(places: &[Point], dots: Dots, corner: Point, zoom: f64, size: [usize; 2]) -> Vec<u8> {
     let mut clear = vec![1.0f32; size[0] * size[1]];
     for place in places {

@@ -1,17 +1,18 @@
 //! A density on the pixels of a frame.
 //!
-//! Which pixels belong to the region is decided on a finer grid than that of the values, by the cells as polygons: so the
-//! edge of the region is sharp, and a pixel outside never has a value. A pixel at the edge is evaluated at a point inside.
+//! Which pixels belong to the region is decided on a finer grid than that of the values, by the cells as polygons: so
+//! the edge of the region is sharp, and a pixel outside never has a value. A pixel at the edge is evaluated at a point
+//! inside.
 
 use rayon::prelude::*;
 
 use super::super::layout::Layout;
 use super::super::{CellShape, Point};
-use super::Density;
+use super::DensityFunction;
 
 /// Points per call of the density.
 const BATCH: usize = 1 << 15;
-/// A hair's breadth, in fine pixels: neighbouring cells leave no gap.
+/// A small overlap, in fine pixels, so that neighbouring cells leave no gap.
 const OVERLAP: f64 = 1e-6;
 
 /// Values on a grid of pixels.
@@ -22,15 +23,16 @@ pub struct Field {
     pub height: usize,
     /// Fine pixels per pixel, along both axes.
     pub factor: usize,
-    /// Per pixel one bit for each fine pixel that belongs to the region, row by row.
+    /// For each pixel, one bit for each of its fine pixels that belongs to the region, row by row.
     pub inside: Vec<u16>,
-    /// Per pixel the density; 0 where no bit is set.
+    /// The density at each pixel; 0 where no bit is set.
     pub values: Vec<f64>,
 }
 
 impl Field {
-    /// Evaluates a density on pixels of which there are `zoom` per page unit, each cut into `factor` by `factor` fine ones.
-    pub fn new(layout: &Layout, cells: &[CellShape], density: &Density, zoom: f64, factor: usize) -> Field {
+    /// Evaluates a density on pixels of which there are `zoom` per page unit, each cut into `factor` by `factor` fine
+    /// ones.
+    pub fn new(layout: &Layout, cells: &[CellShape], density: &DensityFunction, zoom: f64, factor: usize) -> Field {
         let [left, top, right, bottom] = layout.frame.map(|length| length * zoom);
         let origin = [left.floor().max(0.0) as usize, top.floor().max(0.0) as usize];
         let (width, height) = (right.ceil() as usize - origin[0], bottom.ceil() as usize - origin[1]);
@@ -85,8 +87,8 @@ impl Field {
         }
     }
 
-    fn evaluate(&mut self, layout: &Layout, density: &Density, fine: f64) {
-        // For every set of fine pixels the one nearest to the middle of the pixel.
+    fn evaluate(&mut self, layout: &Layout, density: &DensityFunction, fine: f64) {
+        // For every set of fine pixels, the member that is nearest to the middle of the pixel.
         let factor = self.factor;
         let from_middle = |bit: usize| {
             let off = |k: usize| (2 * k + 1).abs_diff(factor).pow(2);
@@ -121,8 +123,8 @@ impl Field {
     }
 }
 
-/// Densities at points, with 0 for whatever is no density.
-pub fn ask(density: &Density, points: &[f64]) -> Vec<f64> {
+/// Returns the densities at points, with 0 for values that are not finite or negative.
+pub fn ask(density: &DensityFunction, points: &[f64]) -> Vec<f64> {
     if points.is_empty() {
         return Vec::new();
     }

@@ -24,7 +24,7 @@ const INSET: f64 = 1e-3;
 const COLUMNS: f64 = 2.0;
 
 /// A scene with its plan and its curve.
-pub struct Line<'a> {
+pub struct LinePicture<'a> {
     scene: &'a DensityScene<'a>,
     layout: Layout,
     /// Per interval of the region the curve over it, from and to the axis.
@@ -32,8 +32,8 @@ pub struct Line<'a> {
     mode: Option<Point>,
 }
 
-impl<'a> Line<'a> {
-    pub fn new(scene: &'a DensityScene) -> Result<Line<'a>> {
+impl<'a> LinePicture<'a> {
+    pub fn new(scene: &'a DensityScene) -> Result<LinePicture<'a>> {
         let intervals = merged(scene.cells.iter().map(|cell| cell.extent(0)).collect());
         let range = intervals.iter().fold(0.0, |sum, (low, high)| sum + (high - low));
         let mode = scene.mode.as_ref().and_then(|mode| mode.first().copied()).filter(|x| x.is_finite());
@@ -58,7 +58,7 @@ impl<'a> Line<'a> {
         let vertical = Vertical::Free { low, high: top, height: HEIGHT, ticks: true };
         let layout = Layout::with(&scene.cells, &vertical, margins)?;
         let value = |x: f64| ask(scene.density, &[x]).first().copied().unwrap_or(0.0).min(top);
-        Ok(Line { scene, layout, curves, mode: mode.map(|x| [x, value(x)]) })
+        Ok(LinePicture { scene, layout, curves, mode: mode.map(|x| [x, value(x)]) })
     }
 
     /// Between `low` and `high`, the outline of what is below a curve, on the page.
@@ -95,7 +95,7 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Drawing for Line<'_> {
+impl Drawing for LinePicture<'_> {
     fn height(&self) -> f64 {
         self.layout.height
     }

@@ -1,8 +1,8 @@
 //! Pictures of densities on regions over one or two variables.
 //!
-//! A [`DensityScene`] says what to show. Over two variables it becomes a heat map ([`plane`]) of a [`field`] of pixels, over one
-//! a curve ([`line`]). [`colour`] is the map of colours, [`outline`] finds the edge of the region, [`dots`] paints samples,
-//! [`parts`] has what both kinds share.
+//! A [`DensityScene`] says what to show. Over two variables it becomes a heat map ([`plane`]) of a [`field`] of pixels,
+//! over one a curve ([`line`]). [`colour`] is the map of colours, [`outline`] finds the edge of the region, [`dots`]
+//! paints samples, [`parts`] has what both share.
 
 mod colour;
 mod dots;
@@ -19,8 +19,8 @@ use anyhow::{Result, bail, ensure};
 use super::file::{PictureFormat, render_drawing};
 use super::{CellShape, Point};
 
-/// Many points row by row to their densities, 0 outside the region.
-pub type Density<'a> = dyn Fn(&[f64]) -> Vec<f64> + Sync + 'a;
+/// A function from many points, row by row, to their densities, 0 outside the region.
+pub type DensityFunction<'a> = dyn Fn(&[f64]) -> Vec<f64> + Sync + 'a;
 
 /// What a picture of a density shows.
 pub struct DensityScene<'a> {
@@ -31,21 +31,21 @@ pub struct DensityScene<'a> {
     pub axes: Vec<String>,
     /// The cells of the region.
     pub cells: Vec<CellShape>,
-    /// Thin outlines of the cells over the density.
+    /// Whether thin outlines of the cells are drawn over the density.
     pub show_cells: bool,
-    /// The second variable grows downwards, as in images.
+    /// Whether the second variable grows downwards, as in images.
     pub y_down: bool,
-    /// Called with many points at once, from several threads. What is not finite or negative is drawn as 0.
-    pub density: &'a Density<'a>,
-    /// Points drawn from it; over one variable the second coordinates are not looked at.
+    /// Called with many points at once, from several threads. Values that are not finite, or negative, are drawn as 0.
+    pub density: &'a DensityFunction<'a>,
+    /// Samples of the density; over one variable the second coordinates are not used.
     pub samples: Vec<Point>,
     /// The most likely point.
     pub mode: Option<Vec<f64>>,
-    /// Per variable positions and densities of its marginal; over one variable there is none.
+    /// For each variable, positions and densities of its marginal; over one variable there is none.
     pub marginals: Option<Vec<Vec<(f64, f64)>>>,
-    /// The cells of a queried set, of which the outline is drawn.
+    /// The cells of an event, whose outline is drawn.
     pub event: Vec<CellShape>,
-    /// What the legend says about it.
+    /// What the legend says about the event.
     pub event_text: Option<String>,
 }
 
@@ -56,8 +56,8 @@ pub fn render(scene: &DensityScene, kind: PictureFormat, width: u32) -> Result<V
         ensure!(mode.len() == scene.axes.len(), "a mode of {} coordinates on {} axes", mode.len(), scene.axes.len());
     }
     match scene.axes.len() {
-        1 => render_drawing(&line::Line::new(scene)?, kind, width),
-        2 => render_drawing(&plane::Plane::new(scene, kind, width)?, kind, width),
+        1 => render_drawing(&line::LinePicture::new(scene)?, kind, width),
+        2 => render_drawing(&plane::PlanePicture::new(scene, kind, width)?, kind, width),
         other => {
             bail!("a picture of a density needs 1 or 2 variables, this one has {other}; ask for marginals instead")
         }

@@ -1,7 +1,7 @@
 //! The true boundary of a region: the edges of its cells without what two cells share.
 //!
-//! Cells may meet in parts of edges, so shared parts are cut out of every edge, in page units and with a tolerance far below
-//! what can be seen.
+//! Cells may meet in parts of edges, so shared parts are cut out of every edge, in page units and with a tolerance far
+//! below what can be seen.
 
 use std::collections::HashMap;
 
@@ -69,7 +69,8 @@ fn without([a, b]: [Point; 2], mut ranges: Vec<(f64, f64)>) -> Vec<[Point; 2]> {
     left
 }
 
-/// Segments put in order, so that as many as possible begin where the one before ends: dashes go on around corners then.
+/// Segments put in order, so that as many as possible begin where the one before ends: dashes go on around corners
+/// then.
 pub fn chained(mut segments: Vec<[Point; 2]>) -> Vec<Vec<[Point; 2]>> {
     let mut chains = Vec::new();
     while let Some(first) = segments.pop() {

@@ -1,4 +1,4 @@
-//! What pictures of densities have beside the density: titles, legend, marks, dashed lines.
+//! Parts of pictures of densities besides the density: titles, legend, marks, dashed lines.
 
 use std::f64::consts::PI;
 
@@ -31,20 +31,20 @@ pub fn title_height(scene: &DensityScene) -> f64 {
 
 /// The entries of a legend.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry<'a> {
+enum LegendEntry<'a> {
     Forbidden,
     Samples(usize),
     Mode,
     Event(&'a str),
 }
 
-impl Entry<'_> {
+impl LegendEntry<'_> {
     fn text(self) -> String {
         match self {
-            Entry::Forbidden => "forbidden".to_string(),
-            Entry::Samples(count) => counted(count, "sample"),
-            Entry::Mode => "mode".to_string(),
-            Entry::Event(text) => text.to_string(),
+            LegendEntry::Forbidden => "forbidden".to_string(),
+            LegendEntry::Samples(count) => counted(count, "sample"),
+            LegendEntry::Mode => "mode".to_string(),
+            LegendEntry::Event(text) => text.to_string(),
         }
     }
 }
@@ -90,12 +90,12 @@ pub fn dashed<B: DrawingBackend>(page: &Page<B>, lines: &[[Point; 2]], width: f6
 pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f64, y: f64) -> Result<()> {
     let samples = scene.samples.len();
     let shown = [
-        (Entry::Forbidden, true),
-        (Entry::Samples(samples), samples > 0),
-        (Entry::Mode, scene.mode.is_some()),
-        (Entry::Event(scene.event_text.as_deref().unwrap_or("event")), !scene.event.is_empty()),
+        (LegendEntry::Forbidden, true),
+        (LegendEntry::Samples(samples), samples > 0),
+        (LegendEntry::Mode, scene.mode.is_some()),
+        (LegendEntry::Event(scene.event_text.as_deref().unwrap_or("event")), !scene.event.is_empty()),
     ];
-    let entries: Vec<Entry> = shown.into_iter().filter(|(_, shown)| *shown).map(|(entry, _)| entry).collect();
+    let entries: Vec<LegendEntry> = shown.into_iter().filter(|(_, shown)| *shown).map(|(entry, _)| entry).collect();
     let icons = entries.len() as f64 * (ICON + 7.0 + GAP) - GAP;
     let texts: f64 = entries.iter().map(|entry| page.text_width(&entry.text(), SMALL)).sum();
     // A long row is set smaller.
@@ -107,7 +107,7 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
     for entry in entries {
         let icon = [x + ICON / 2.0, y];
         match entry {
-            Entry::Forbidden => {
+            LegendEntry::Forbidden => {
                 let [left, top, right, bottom] = [x + 2.0, y - 6.5, x + ICON - 2.0, y + 6.5];
                 page.forbidden([left, top, right, bottom])?;
                 let corners = [[left, top], [right, top], [right, bottom], [left, bottom]];
@@ -115,18 +115,18 @@ pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f
                     page.line([corners[k], corners[(k + 1) % 4]], colours::BOUNDARY, 0.8)?;
                 }
             }
-            Entry::Samples(count) if scene.axes.len() == 1 => {
+            LegendEntry::Samples(count) if scene.axes.len() == 1 => {
                 for k in 0..3.min(count) {
                     let x = icon[0] + 5.0 * (k as f64 - 1.0);
                     page.line([[x, y - 6.0], [x, y + 6.0]], SAMPLE, 1.0)?;
                 }
             }
-            Entry::Samples(count) => {
-                // Not so small that it cannot be found.
+            LegendEntry::Samples(count) => {
+                // Large enough to be found.
                 page.dot(icon, SAMPLE, 2.0 * Dots::new(count).radius.max(1.6))?;
             }
-            Entry::Mode => star(page, icon, 7.0)?,
-            Entry::Event(_) => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
+            LegendEntry::Mode => star(page, icon, 7.0)?,
+            LegendEntry::Event(_) => dashed(page, &[[[x, y], [x + ICON, y]]], 1.8)?,
         }
         page.text(&entry.text(), size, [x + ICON + 7.0, y], (HPos::Left, VPos::Center), false)?;
         x += ICON + 7.0 + page.text_width(&entry.text(), size) + GAP;

@@ -10,7 +10,7 @@ use super::super::file::{Canvas, Drawing, Image, PictureFormat, factor};
 use super::super::layout::{Layout, Margins, SMALL, Vertical, WIDTH};
 use super::super::page::Page;
 use super::super::{Point, colours};
-use super::colour::{self, SAMPLE, STEPS, Scale};
+use super::colour::{self, ColourScale, SAMPLE, STEPS};
 use super::dots::{self, Dots};
 use super::field::Field;
 use super::parts::{self, LEGEND};
@@ -38,11 +38,11 @@ const LONGEST_BAR: f64 = 420.0;
 const BAR_ROW: f64 = 52.0;
 
 /// A scene with its plan and its values.
-pub struct Plane<'a> {
+pub struct PlanePicture<'a> {
     scene: &'a DensityScene<'a>,
     layout: Layout,
     field: Field,
-    scale: Scale,
+    scale: ColourScale,
     /// The samples on the page.
     samples: Vec<Point>,
     boundary: Vec<[Point; 2]>,
@@ -51,8 +51,8 @@ pub struct Plane<'a> {
     bar_below: bool,
 }
 
-impl<'a> Plane<'a> {
-    pub fn new(scene: &'a DensityScene, kind: PictureFormat, width: u32) -> Result<Plane<'a>> {
+impl<'a> PlanePicture<'a> {
+    pub fn new(scene: &'a DensityScene, kind: PictureFormat, width: u32) -> Result<PlanePicture<'a>> {
         let plan = |bar_below: bool, labels: f64| {
             let panel = if scene.marginals.is_some() { PANEL + PANEL_GAP } else { 0.0 };
             let margins = Margins {
@@ -64,7 +64,7 @@ impl<'a> Plane<'a> {
         };
         // A coarse look tells how wide the labels of the colour bar will be.
         let beside = plan(false, 0.0)?;
-        let coarse = Scale::new(Field::new(&beside, &scene.cells, scene.density, COARSE, 1).covered());
+        let coarse = ColourScale::new(Field::new(&beside, &scene.cells, scene.density, COARSE, 1).covered());
         let length = (beside.frame[3] - beside.frame[1]).min(LONGEST_BAR);
         let beside = plan(false, coarse.ticks(length, Direction::Up).width())?;
         let bar_below = beside.frame[3] - beside.frame[1] < LOW;
@@ -74,7 +74,7 @@ impl<'a> Plane<'a> {
             PictureFormat::Svg => (SVG_ZOOM, 3),
         };
         let field = Field::new(&layout, &scene.cells, scene.density, zoom, fine);
-        let scale = Scale::new(field.covered());
+        let scale = ColourScale::new(field.covered());
         let samples = dots::visible(&scene.samples, &layout);
         let boundary = outline::boundary(&scene.cells, &layout);
         let places = scene.cells.iter().flat_map(|cell| &cell.outline).map(|point| layout.place(*point));
@@ -82,7 +82,7 @@ impl<'a> Plane<'a> {
             [b[0].min(p[0]), b[1].min(p[1]), b[2].max(p[0]), b[3].max(p[1])]
         });
         let thickness = (around[2] - around[0]).min(around[3] - around[1]);
-        Ok(Plane { scene, layout, field, scale, samples, boundary, thickness, bar_below })
+        Ok(PlanePicture { scene, layout, field, scale, samples, boundary, thickness, bar_below })
     }
 
     /// The frame, and the point at a place on the page, for tests.
@@ -102,7 +102,7 @@ impl<'a> Plane<'a> {
         let indices = field.inside.iter().zip(&field.values);
         let indices = indices.map(|(inside, value)| if *inside == 0 { 0 } else { 1 + self.scale.step(*value) as u8 });
         let mut palette = vec![255; 3];
-        palette.extend((0..STEPS).map(Scale::colour).flat_map(|c| [c.0, c.1, c.2]));
+        palette.extend((0..STEPS).map(ColourScale::colour).flat_map(|c| [c.0, c.1, c.2]));
         let png = indexed(field.width, field.height, &indices.collect::<Vec<u8>>(), palette, vec![0])?;
         let [left, top] = field.origin.map(|pixels| pixels as f64 / SVG_ZOOM);
         let (right, bottom) = (left + field.width as f64 / SVG_ZOOM, top + field.height as f64 / SVG_ZOOM);
@@ -196,7 +196,7 @@ impl<'a> Plane<'a> {
     }
 }
 
-impl Drawing for Plane<'_> {
+impl Drawing for PlanePicture<'_> {
     fn height(&self) -> f64 {
         self.layout.height
     }
@@ -207,7 +207,7 @@ impl Drawing for Plane<'_> {
 
     fn paint(&self, canvas: &mut Canvas) {
         let field = &self.field;
-        let palette: Vec<[u8; 3]> = (0..STEPS).map(Scale::colour).map(|c| [c.0, c.1, c.2]).collect();
+        let palette: Vec<[u8; 3]> = (0..STEPS).map(ColourScale::colour).map(|c| [c.0, c.1, c.2]).collect();
         for (k, (inside, value)) in field.inside.iter().zip(&field.values).enumerate() {
             let colour = palette[self.scale.step(*value)];
             let corner = [field.origin[0] + k % field.width, field.origin[1] + k / field.width];

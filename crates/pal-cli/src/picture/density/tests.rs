@@ -7,7 +7,7 @@ use pal::shapes;
 use super::super::colours::{FORBIDDEN, HATCH};
 use super::*;
 
-/// Where to put the pictures, for eyes.
+/// Writes a picture to the folder of the variable `PAL_PICTURES`, to look at.
 fn show(name: &str, bytes: &[u8]) {
     if let Some(folder) = std::env::var_os("PAL_PICTURES") {
         std::fs::write(std::path::Path::new(&folder).join(name), bytes).unwrap();
@@ -47,21 +47,21 @@ fn membership(region: &Region) -> Membership {
     Membership::new(formula, reals, booleans).unwrap()
 }
 
-/// A sum of round bumps: weight, middle and width.
-fn bumps<const N: usize>(bumps: [(f64, [f64; 2], f64); N]) -> impl Fn(&[f64]) -> Vec<f64> + Sync {
+/// A sum of round Gaussians: weight, mean and standard deviation.
+fn gaussians<const N: usize>(gaussians: [(f64, [f64; 2], f64); N]) -> impl Fn(&[f64]) -> Vec<f64> + Sync {
     move |points: &[f64]| {
         let at = |p: &[f64]| {
-            let bump = |(weight, middle, width): &(f64, [f64; 2], f64)| {
+            let gaussian = |(weight, middle, width): &(f64, [f64; 2], f64)| {
                 let far = ((p[0] - middle[0]) / width).powi(2) + ((p[1] - middle[1]) / width).powi(2);
                 weight * (-far / 2.0).exp()
             };
-            bumps.iter().map(bump).sum()
+            gaussians.iter().map(gaussian).sum()
         };
         points.chunks_exact(2).map(at).collect()
     }
 }
 
-fn scene<'a>(region: &Region, density: &'a Density<'a>) -> DensityScene<'a> {
+fn scene<'a>(region: &Region, density: &'a DensityFunction<'a>) -> DensityScene<'a> {
     DensityScene {
         title: None,
         subtitle: None,
@@ -83,7 +83,7 @@ fn ring(outline: &[Point]) -> CellShape {
 }
 
 /// Points by rejection from a density that is at most 1.
-fn samples(region: &Region, density: &Density, low: [f64; 2], high: [f64; 2], count: usize) -> Vec<Point> {
+fn samples(region: &Region, density: &DensityFunction, low: [f64; 2], high: [f64; 2], count: usize) -> Vec<Point> {
     let mut state = 1u64;
     let mut uniform = move || {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -146,7 +146,7 @@ fn marginal(low: f64, high: f64, curve: impl Fn(f64) -> f64) -> Vec<(f64, f64)> 
 #[test]
 fn a_star_with_everything() {
     let region = star();
-    let density = bumps([(1.0, [2.0, 1.0], 2.0), (0.6, [-4.0, 3.0], 1.5), (0.5, [-1.0, -5.0], 1.2)]);
+    let density = gaussians([(1.0, [2.0, 1.0], 2.0), (0.6, [-4.0, 3.0], 1.5), (0.5, [-1.0, -5.0], 1.2)]);
     let mut scene = scene(&region, &density);
     scene.title = Some("A mixture on a star".into());
     scene.subtitle = Some("spline, 14 knots, 8 components".into());
@@ -170,7 +170,7 @@ fn a_star_with_everything() {
 #[test]
 fn a_campus_from_above() {
     let region = campus();
-    let density = bumps([(1.0, [30.0, 40.0], 14.0), (0.8, [85.0, 25.0], 12.0), (0.5, [70.0, 70.0], 20.0)]);
+    let density = gaussians([(1.0, [30.0, 40.0], 14.0), (0.8, [85.0, 25.0], 12.0), (0.5, [70.0, 70.0], 20.0)]);
     let mut scene = scene(&region, &density);
     scene.title = Some("Where people walk on the campus".into());
     scene.y_down = true;
@@ -185,7 +185,7 @@ fn no_pixel_outside_the_region_has_a_colour() {
     for region in [star(), campus()] {
         let density = |points: &[f64]| points.chunks_exact(2).map(|p| 1.5 + (p[0] / 9.0).sin()).collect();
         let scene = scene(&region, &density);
-        let plane = plane::Plane::new(&scene, PictureFormat::Png, 720).unwrap();
+        let plane = plane::PlanePicture::new(&scene, PictureFormat::Png, 720).unwrap();
         let (width, _, pixels) = decode(&render(&scene, PictureFormat::Png, 720).unwrap());
         let inside = membership(&region);
         let [left, top, right, bottom] = plane.frame();
@@ -228,7 +228,7 @@ fn wide_tall_and_tiny_regions() {
     ] {
         let region = rectangle(width, height);
         let (w, h): (f64, f64) = (width.parse().unwrap(), height.parse().unwrap());
-        let density = bumps([(1.0 / (w * h), [0.3 * w, 0.7 * h], w.max(h) / 5.0)]);
+        let density = gaussians([(1.0 / (w * h), [0.3 * w, 0.7 * h], w.max(h) / 5.0)]);
         let mut scene = scene(&region, &density);
         scene.title = Some(format!("{width} by {height}"));
         scene.mode = Some(vec![0.3 * w, 0.7 * h]);
@@ -250,14 +250,14 @@ fn wide_tall_and_tiny_regions() {
 fn odd_densities() {
     let region = star();
     let constant = |points: &[f64]| vec![0.0031; points.len() / 2];
-    let peak = bumps([(1e6, [1.0, 1.0], 0.05), (1.0, [-3.0, 0.0], 3.0)]);
+    let peak = gaussians([(1e6, [1.0, 1.0], 0.05), (1.0, [-3.0, 0.0], 3.0)]);
     let zero = |points: &[f64]| vec![0.0; points.len() / 2];
     let wrong = |points: &[f64]| {
         let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 1.0];
         (0..points.len() / 2).map(|k| odd[k % 5]).collect()
     };
     let short = |_: &[f64]| vec![1.0];
-    let all: [(&str, &Density); 5] =
+    let all: [(&str, &DensityFunction); 5] =
         [("constant", &constant), ("peak", &peak), ("zero", &zero), ("wrong", &wrong), ("short", &short)];
     for (name, density) in all {
         let (_, svg) = both(&format!("odd-{name}"), &scene(&region, density));
@@ -274,10 +274,10 @@ fn a_line_is_a_curve() {
     scene.subtitle = Some("spline, 14 knots".into());
     scene.mode = Some(vec![3.0]);
     scene.event = vec![ring(&[[2.2, 0.0], [2.8, 0.0], [2.8, 1.0], [2.2, 1.0]])];
-    let bump = |points: &[f64]| vec![density(&points[..1])[0] / 1.2];
+    let scaled = |points: &[f64]| vec![density(&points[..1])[0] / 1.2];
     scene.samples = samples(
         &smt("(declare-const t Real)(declare-const y Real)(assert (or (<= 0 t 1) (<= 2 t 4)))"),
-        &bump,
+        &scaled,
         [0.0; 2],
         [4.0, 1.0],
         100,
