@@ -1,7 +1,8 @@
 //! One training step under a constraint, beside the same network with a plain Gaussian in place of the layer.
 //!
-//! Batch 128, inputs 10, hidden layers 512 and 512, splines with 14 knots and 8 components on the campus map: 456 outputs. The Gaussian has as many outputs:
-//! means and logarithms of deviations of 228 coordinates. Both take turns, so that whatever else the machine does concerns both.
+//! Batch 128, inputs 10, hidden layers 512 and 512, splines with 14 knots and 8 components on the campus map: 456
+//! outputs. The Gaussian has as many outputs: means and log standard deviations of 228 coordinates. The two are
+//! measured alternately, so that other work of the machine affects both.
 
 use std::time::Instant;
 
@@ -9,13 +10,13 @@ use burn::tensor::{DType, Device, Tensor};
 use pal::density::{Family, Knots, Settings, SplineSettings};
 use pal::formula::{GeoJsonOptions, parse_geojson};
 use pal::region::Region;
-use pal_burn::{Batch, Mlp, Model, Network, Optimiser, OptimiserSettings, PalLayer, PalModel, matrix};
+use pal_burn::{Batch, Mlp, Network, Optimiser, OptimiserSettings, PalLayer, PalPredictor, Trainable, matrix};
 
 const BATCH: usize = 128;
 const INPUTS: usize = 10;
 const MAP: &str = include_str!("../../pal-cli/assets/campus.geojson");
 
-/// Steps of each per turn, and turns.
+/// The number of steps per turn, and the number of turns.
 const STEPS: usize = 20;
 const TURNS: usize = 31;
 
@@ -32,7 +33,7 @@ fn main() {
 
     let network = || Mlp::new(INPUTS, &[512, 512], outputs, &device);
     let layer = PalLayer::new(&family, &device, DType::F32).expect("a layer");
-    let mut model = PalModel::new(Network::Mlp(network()), layer);
+    let mut model = PalPredictor::new(Network::Mlp(network()), layer);
     let mut optimiser = Optimiser::<f32>::new(OptimiserSettings::default());
     let batch = Batch { inputs: Some(x.clone()), points: points.clone(), dimension: 2, step: 0 };
     let mut layer_step = || {
@@ -58,7 +59,7 @@ fn main() {
         (0..STEPS).for_each(|_| step());
         start.elapsed().as_secs_f64() * 1e3 / STEPS as f64
     };
-    // The first turn warms up.
+    // The first turn is a warm-up.
     let turns: Vec<(f64, f64)> =
         (0..=TURNS).map(|_| (time(&mut layer_step), time(&mut gaussian_step))).skip(1).collect();
     let median = |mut values: Vec<f64>| {

@@ -1,7 +1,8 @@
-//! Where will a walker be? A network predicts a density that respects the walls of a drone scene. The twin of `examples/python/drone_scene.py`.
+//! Where will a walker be? A network predicts a density that respects the walls of a drone scene. The twin of
+//! `examples/python/drone_scene.py`.
 //!
-//! Without arguments the data are simulated walks on the campus. A real scene is a map and a table of positions with the columns
-//! `trajectory_id,frame,x,y`:
+//! Without arguments the data are simulated walks on the campus. A real scene is a map and a table of positions with
+//! the columns `trajectory_id,frame,x,y`:
 //!
 //! ```text
 //! cargo run --release -p pal-burn --example drone_scene -- scene12_constraints.geojson scene12_trajectories.csv
@@ -15,12 +16,12 @@ use pal::formula::{Constraint, GeoJsonOptions, parse_geojson, real};
 use pal::region::Region;
 use pal_burn::data::{Position, Walkers, WindowSettings, windows};
 use pal_burn::{
-    DType, Device, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows, Scaler, Split, StudentTHead,
-    TrainSettings, Trainer, evaluate,
+    DType, Device, Network, OptimiserSettings, PalLayer, PalPredictor, Rows, Scaler, Split, StudentTHead,
+    TrainSettings, Trainable, Trainer, evaluate,
 };
 
 const CAMPUS: &str = include_str!("../../pal-cli/assets/campus.geojson");
-/// Coordinates of the past in a window.
+/// The number of inputs: the coordinates of five past positions.
 const INPUTS: usize = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let take = |values: &[f64], width: usize, rows: &[usize]| -> Vec<f64> {
         rows.iter().flat_map(|row| &values[row * width..(row + 1) * width]).copied().collect()
     };
-    let scaler = Scaler::of(&take(&inputs, INPUTS, &split.train), INPUTS);
+    let scaler = Scaler::fit(&take(&inputs, INPUTS, &split.train), INPUTS);
     let part = |rows: &[usize]| Rows {
         inputs: scaler.apply(&take(&inputs, INPUTS, rows)),
         columns: INPUTS,
@@ -56,15 +57,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let region = Region::new(&constraint)?;
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(28), components: 8 });
     let layer = PalLayer::new(&Family::new(&region, &settings)?, &device, DType::F32)?;
-    // The network says where, how wide and with which tails, rather than all values at the knots.
-    let head = StudentTHead::new(&layer).ok_or("splines have bumps")?;
+    // The network gives locations, widths and tails instead of all values at the knots.
+    let head = StudentTHead::new(&layer).ok_or("the head is for splines")?;
     let network = Network::new(INPUTS, &[128, 128], head.num_params(), &device);
-    let model = PalModel::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
+    let model = PalPredictor::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
     let optimiser = OptimiserSettings { learning_rate: 2e-3, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 4, optimiser, ..TrainSettings::default() };
-    let mut trainer = Trainer::<PalModel, f32>::new(model, settings);
-    trainer.run(&train, &validation, |_, moment| {
-        if let pal_burn::Moment::Epoch(epoch) = moment {
+    let mut trainer = Trainer::<PalPredictor, f32>::new(model, settings);
+    trainer.run(&train, &validation, |_, milestone| {
+        if let pal_burn::Milestone::Epoch(epoch) = milestone {
             println!("epoch {}  train {:.3}  validation {:.3}", epoch.number, epoch.train, epoch.validation);
         }
         true
@@ -79,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     assert!(membership.contains_batch(&samples).iter().all(|inside| *inside));
     println!("{} samples, none in a wall", samples.len() / 2);
     let middle = pal::number::from_f64(test.points[1])?;
-    let north = model.layer().compiled().event(&real("y").ge(middle))?.probability(&model.params(some))?;
+    let north = model.layer().family().event(&real("y").ge(middle))?.probability(&model.params(some))?;
     println!("P(further up than the first walker was) of the first walkers: {:.3?}", &north[..3.min(north.len())]);
     Ok(())
 }

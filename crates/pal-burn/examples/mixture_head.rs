@@ -1,4 +1,5 @@
-//! An existing network with a Gaussian-mixture head gets a head that cannot leave the constraint. The twin of `examples/python/mixture_head.py`.
+//! An existing network with a Gaussian-mixture head gets a head that cannot leave the constraint. The twin of
+//! `examples/python/mixture_head.py`.
 
 use std::error::Error;
 
@@ -7,8 +8,8 @@ use pal::formula::{GeoJsonOptions, parse_geojson};
 use pal::region::Region;
 use pal_burn::data::{Walkers, WindowSettings, windows};
 use pal_burn::{
-    Batch, DType, Device, Mixture, MixtureSettings, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows,
-    Scaler, TrainSettings, Trainer, evaluate, violation,
+    Batch, DType, Device, Mixture, MixtureSettings, Network, OptimiserSettings, PalLayer, PalPredictor, Rows, Scaler,
+    TrainSettings, Trainable, Trainer, evaluate, violation,
 };
 
 const MAP: &str = include_str!("../../pal-cli/assets/campus.geojson");
@@ -23,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let inputs: Vec<f64> = table.iter().flat_map(|row| &row[..4]).copied().collect();
     let points: Vec<f64> = table.iter().flat_map(|row| &row[10..]).copied().collect();
     let device = Device::flex().autodiff();
-    let inputs = Scaler::of(&inputs, 4).apply(&inputs);
+    let inputs = Scaler::fit(&inputs, 4).apply(&inputs);
     let rows = |from: usize, to: usize| Rows {
         inputs: inputs[4 * from..4 * to].to_vec(),
         columns: 4,
@@ -39,11 +40,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Before: Gaussians. After: a layer, which says itself how many outputs it wants.
     let gaussians = MixtureSettings { components: 8, dimension: 2 };
     let network = Network::new(4, &HIDDEN, gaussians.num_params(), &device);
-    let before = Mixture::new(network, gaussians, Scaler::of(&points, 2)).start(&train.points, 0);
+    let before = Mixture::new(network, gaussians, Scaler::fit(&points, 2)).start(&train.points, 0);
     let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), components: 8 });
     let layer = PalLayer::new(&Family::new(&Region::new(&constraint)?, &splines)?, &device, DType::F32)?;
     let network = Network::new(4, &HIDDEN, layer.num_params(), &device);
-    let after = PalModel::new(network, layer).start(&batch, &train.points, 0)?;
+    let after = PalPredictor::new(network, layer).start(&batch, &train.points, 0)?;
 
     let membership = constraint.membership()?;
     let leak = |name: &str, likelihood: f64, outside: f64| {
@@ -51,15 +52,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let trained = fit(before, &train, &test)?;
     let mass = violation(&trained, &test, &membership, 10_000, 1)?;
-    leak("Gaussian mixture", evaluate(&trained, &test)?, mass.share());
+    leak("Gaussian mixture", evaluate(&trained, &test)?, mass.fraction());
     let trained = fit(after, &train, &test)?;
     let mass = violation(&trained, &test, &membership, 10_000, 1)?;
-    leak("PalLayer", evaluate(&trained, &test)?, mass.share());
+    leak("PalLayer", evaluate(&trained, &test)?, mass.fraction());
     assert_eq!(mass.outside, 0);
     Ok(())
 }
 
-fn fit<M: Model>(model: M, train: &Rows, test: &Rows) -> Result<M, Box<dyn Error>> {
+fn fit<M: Trainable>(model: M, train: &Rows, test: &Rows) -> Result<M, Box<dyn Error>> {
     let optimiser = OptimiserSettings { learning_rate: 3e-3, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 4, batch: 128, optimiser, ..TrainSettings::default() };
     let mut trainer = Trainer::<M, f32>::new(model, settings);

@@ -1,15 +1,17 @@
-//! GASP! cubature as tensor operations: integrals of polynomials on any device.
+//! GASP! cubature as tensor operations: integrals of polynomials on any device (PAL paper, Section 4 and Appendix C).
 //!
-//! The constants come from the library ([`Recipe`]): points and weights of the rule, vertices and sizes of the simplices. With s simplices, p points and t
-//! monomials in n variables,
+//! The constants come from the core ([`Recipe`]): points and weights of the Grundmann-Moeller rule, vertices and sizes
+//! of the simplices. With s simplices, p points and t monomials in n variables,
 //!
-//! 1. points on all simplices are one matrix product, (p x n+1) times (n+1 x n s);
-//! 2. powers of each coordinate are made by repeated multiplication, and monomials are products of chosen powers, p x t x s;
-//! 3. positive and negative weights are the two rows of a matrix that is multiplied with them, (2 x p) times (p x t s), so that what cancels is summed
-//!    apart; then sums over simplices, weighted by size.
+//! 1. the points on all simplices are one matrix product, (p x n+1) times (n+1 x n s);
+//! 2. powers of each coordinate are made by repeated multiplication, and monomials, p x t x s, are products of powers;
+//! 3. the sums over points are one matrix product, (2 x p) times (p x t s), with the positive weights in one row and
+//!    the negative ones in the other, so that what cancels is summed apart; then come sums over simplices, weighted by
+//!    size.
 //!
-//! There is no division, root, exponential or logarithm in it, so that doubles are right on devices that get those wrong. Simplices, points and monomials are
-//! taken in blocks, which limits the memory; the few sums of each block are added up in doubles, compensated.
+//! There is no division, root, exponential or logarithm in it, so float64 is right even on devices that get those
+//! wrong. Simplices, points and monomials are taken in blocks, which limits the memory; the few sums of each block are
+//! added up in float64 with compensation.
 //!
 //! ```
 //! use burn::tensor::{DType, Device};
@@ -36,56 +38,57 @@ use crate::device::{self, DeviceError, Work};
 /// Why there is no integral.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum CubatureError {
-    /// The region or the polynomial does not allow it.
+    /// The region or the polynomial cannot be integrated.
     #[error(transparent)]
     Integral(#[from] GaspError),
-    /// The device does not allow it.
+    /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The device has given up on the way.
+    /// The device failed during the integration.
     #[error("{device} failed during the integration: {message}; smaller blocks may help, or the CPU")]
     Execution {
-        /// its name
+        /// The name of the device.
         device: String,
-        /// its own words
+        /// The message of the driver.
         message: String,
     },
 }
 
-/// An integral, and what it took.
+/// An integral with an error bound and the size of the cubature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Integral {
     /// The integral.
     pub value: f64,
-    /// A bound on what rounding has changed, provided that the device rounds products and sums as it should.
+    /// A bound on the rounding error, provided that the device rounds products and sums correctly.
     pub rounding_error: f64,
-    /// Simplices of the region.
+    /// The number of simplices of the region.
     pub simplices: usize,
-    /// Points of the rule on each of them.
+    /// The number of points of the rule on each simplex.
     pub points: usize,
 }
 
 /// How much is computed at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
-    /// The most values of monomials, at points on simplices, that are held at a time.
+    /// The largest number of values of monomials at points on simplices that are held at a time.
     pub values: usize,
-    /// The most simplices among them. The device sums over them and over points, so that long blocks cost digits.
+    /// The largest number of simplices in a block. The device sums over simplices and over points in its own precision,
+    /// so that large blocks cost digits.
     pub simplices: usize,
-    /// The most points among them.
+    /// The largest number of points in a block.
     pub points: usize,
-    /// The most monomials among them.
+    /// The largest number of monomials in a block.
     pub monomials: usize,
 }
 
 impl Default for Blocks {
-    /// 32 megabytes of doubles; a few times that are needed on the way.
+    /// At most 32 megabytes of values in float64; temporary tensors need a few times that.
     fn default() -> Blocks {
         Blocks { values: 1 << 22, simplices: 1 << 10, points: 1 << 10, monomials: 1 << 8 }
     }
 }
 
-/// Integrates a polynomial over a region, with every assignment of its Boolean variables counted.
+/// Integrates a polynomial over a region, summed over the assignments of its Boolean variables.
 pub fn integrate(
     region: &Region,
     polynomial: &Polynomial,
@@ -95,7 +98,7 @@ pub fn integrate(
     integrate_in_blocks(region, polynomial, device, dtype, Blocks::default())
 }
 
-/// Like [`integrate`], with blocks of one's own. They change the result within its error.
+/// Integrates like [`integrate`], with blocks of given sizes. They change the result within its error bound only.
 pub fn integrate_in_blocks(
     region: &Region,
     polynomial: &Polynomial,
@@ -131,12 +134,14 @@ struct Cubature<'r> {
     blocks: Blocks,
 }
 
-/// The integral of a monomial in parts.
+/// A moment (the integral of a monomial), as the cubature sums it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
+    /// The sum over points of positive weight.
     positive: Sum,
+    /// The sum over points of negative weight.
     negative: Sum,
-    /// The same sum with absolute values throughout: what errors are measured against.
+    /// The same sum with absolute values of weights and coordinates: what errors are measured against.
     magnitude: f64,
 }
 
@@ -146,7 +151,7 @@ impl Moment {
     }
 }
 
-/// Parts of all that there is to sum over.
+/// The indices of what is computed at a time.
 struct Block {
     simplices: Range<usize>,
     points: Range<usize>,
@@ -154,11 +159,11 @@ struct Block {
 }
 
 impl Cubature<'_> {
-    /// The integrals of the monomials of all terms.
+    /// Returns the moments of the monomials of all terms.
     fn moments(&self) -> Result<Vec<Moment>, String> {
         let mut moments = vec![Moment::default(); self.recipe.terms.len()];
         if self.recipe.dimension == 0 {
-            // Nothing but a constant, on regions that are points.
+            // Without variables a region is a number of points, and every term is a constant.
             let total = self.recipe.sizes.iter().sum();
             moments.iter_mut().for_each(|moment| {
                 moment.positive.add(total);
@@ -198,7 +203,8 @@ impl Cubature<'_> {
         blocks
     }
 
-    /// The sums of a block: of all monomials over points of positive weight, then over those of negative weight.
+    /// Returns the sums of a block: of each monomial over points of positive weight, then of each over those of
+    /// negative weight. With `absolute`, weights and coordinates are replaced by their absolute values.
     fn sums(&self, block: &Block, absolute: bool) -> Result<Vec<f64>, String> {
         let (n, rule) = (self.recipe.dimension, &self.recipe.rule);
         let sign = |x: f64| if absolute { x.abs() } else { x };
@@ -207,7 +213,7 @@ impl Cubature<'_> {
         let corner = |i: usize, axis: usize, simplex: usize| self.recipe.vertices[(simplex * (n + 1) + i) * n + axis];
         let corners = (0..=n).flat_map(|i| (0..n).map(move |axis| (i, axis)));
         let corners = corners.flat_map(|(i, axis)| block.simplices.clone().map(move |k| sign(corner(i, axis, k))));
-        // One row for each corner, and in it all simplices for each axis.
+        // The matrix of corners has one row per corner, and in it for each axis all simplices.
         let coordinates = self.matrix(barycentric, p).matmul(self.matrix(corners.collect(), n + 1));
         let exponents = &self.recipe.terms[block.monomials.clone()];
         let mut monomials: Option<Tensor<3>> = None;
@@ -231,7 +237,7 @@ impl Cubature<'_> {
         }
         let monomials = match monomials {
             Some(monomials) => monomials.reshape([p, t * s]),
-            // Constants alone.
+            // All terms of the block are constants.
             None => Tensor::ones([p, t * s], (self.device, self.dtype)),
         };
         let weight = |at: usize, positive: bool| {
@@ -251,23 +257,27 @@ impl Cubature<'_> {
         Tensor::from_data(TensorData::new(values, [rows, columns]), (self.device, self.dtype))
     }
 
-    /// How far the integral of a monomial may be off, as a share of its magnitude: the number of roundings that a summand meets, times the size of one.
+    /// Returns a bound on the error of a moment as a fraction of its magnitude: the number of roundings that a summand
+    /// goes through, times the unit roundoff.
     fn error(&self, alpha: &[u16]) -> f64 {
         let (n, degree) = (self.recipe.dimension as f64, alpha.iter().map(|a| f64::from(*a)).sum::<f64>());
         let most = |all: usize, block: usize| all.min(block.max(1)) as f64;
         let (points, simplices) = (self.recipe.rule.len(), self.recipe.sizes.len());
-        // A coordinate: barycentric coordinates and corners as the device holds them and as they were found, n + 1 products and n sums. A monomial: as
-        // many coordinates, and products of them. A sum: weight, size and their products, points, simplices. Sums of blocks in doubles.
+        // A coordinate: its barycentric coordinates and corners are rounded when they are computed and when they are
+        // put on the device; then come n + 1 products and n sums. A monomial: `degree` coordinates and their products.
+        // A sum: rounding the weight and the size, their products, sums over points and simplices; sums of blocks in
+        // float64.
         let coordinate = n + 7.0;
         let sums = most(points, self.blocks.points) + most(simplices, self.blocks.simplices);
         let roundings = degree * (coordinate + 1.0) + sums + 8.0;
         let unit = if self.dtype == DType::F64 { f64::EPSILON / 2.0 } else { f64::from(f32::EPSILON) / 2.0 };
-        // The size of a simplex is known to 1e-12 of itself, by the library. Second orders are in the factor.
+        // The core computes the size of a simplex to a relative error of 1e-12. The factor covers terms of second
+        // order.
         1.01 * (roundings * unit + 1e-12)
     }
 }
 
-/// A running sum with what rounding has taken from it (Kahan, Babuska, Neumaier).
+/// A compensated running sum (Kahan, Babuska, Neumaier): `low` collects what rounding `high` has lost.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     high: f64,

@@ -1,8 +1,46 @@
-//! Neural networks whose outputs are densities on a constraint.
+//! Neural networks whose outputs are densities on a constraint, for [burn](https://burn.dev).
 //!
-//! [`PalLayer`] turns the outputs of any burn network into parameters of a density that is zero outside a constraint, with an exact
-//! log-likelihood made of plain tensor operations. Models for comparison, which cannot give that guarantee, are trained by the same
-//! loop ([`Trainer`]).
+//! # Mathematics
+//!
+//! Given a constraint `phi` over outputs `y`, a family of non-negative piecewise polynomials `q(y; params)` and a
+//! network `f`, a predictor is the conditional density (PAL paper, Eq. PAL)
+//!
+//! ```text
+//! p(y | x) = q(y; f(x)) 1[y |= phi] / I(f(x)),        I(params) = integral over phi of q(y; params) dy.
+//! ```
+//!
+//! No mass lies outside `phi`, whatever the network says. The crate `pal` compiles `I` once per constraint into a form:
+//! a multilinear or quadratic function of coefficients. What remains to be done for a batch is linear algebra, which
+//! this crate does by tensor operations of burn; so gradients come from burn, and any of its devices can be used.
+//!
+//! # Pipeline
+//!
+//! ```text
+//! inputs -> Network -> (StudentTHead) -> params ------------------\
+//!                                                                  PalLayer -> log_prob, loss -> Trainer, Optimiser
+//! points -> PalLayer::points (exact membership, features) --------/
+//! params -> PalLayer::densities -> queries of the crate pal: samples, probabilities, marginals, modes
+//! ```
+//!
+//! # What lives where
+//!
+//! | to | see |
+//! |---|---|
+//! | put a family on top of a network | [`PalLayer`], [`Points`], [`Likelihood`] |
+//! | let a network give locations and widths instead of spline parameters | [`StudentTHead`] |
+//! | use a ready-made network | [`Network`], [`Mlp`], [`Free`] |
+//! | have a network and a layer as one trainable density | [`PalPredictor`] |
+//! | compare with baselines that give no guarantee | [`Mixture`], [`Flow`], [`Relaxed`] |
+//! | train any of them | [`Trainable`], [`Trainer`], [`Rows`], [`Split`], [`evaluate`], [`violation`] |
+//! | start training near the data | [`start`], [`PalPredictor::start`] |
+//! | take optimiser steps in a loop of one's own | [`Optimiser`], [`OptimiserSettings`] |
+//! | store and load trained predictors | [`Plan`], [`Predictor`], [`NetworkFile`] |
+//! | read and write parameters as plain numbers | [`weights`] |
+//! | open a GPU and test whether it computes correctly | [`device`] |
+//! | integrate polynomials by cubature on any device | [`cubature`] |
+//! | generate the data sets of the examples | [`data`] |
+//!
+//! # Example
 //!
 //! A network of one's own under a constraint:
 //!
@@ -53,15 +91,16 @@
 //! assert_eq!(density.probability(&(u.gt(0) & v.gt(0)))?, 0.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![deny(missing_docs)]
 
 pub mod cubature;
 pub mod data;
 pub mod device;
 mod file;
 mod layer;
-mod model;
 mod network;
 mod optimiser;
+mod predictor;
 mod random;
 pub mod start;
 mod train;
@@ -71,12 +110,15 @@ pub mod weights;
 pub use burn::tensor::{DType, Device};
 pub use file::{NetworkFile, NetworkFileError};
 pub use layer::{Likelihood, PalLayer, Points, StudentTHead};
-pub use model::*;
 pub use network::{Free, Mlp, Network};
-pub use optimiser::{Optimiser, OptimiserSettings, Rule};
+pub use optimiser::{Optimiser, OptimiserSettings, OptimiserState, UpdateRule};
+pub use predictor::{
+    Batch, Flow, FlowSettings, Mixture, MixtureSettings, PalPredictor, Plan, Predictor, PredictorError, PredictorKind,
+    Relaxed, RelaxedSettings, Scaler, Trainable, matrix, to_f64_vec,
+};
 pub use train::{
-    Bytes, CheckpointError, Epoch, Moment, Rows, Split, SplitError, Stop, TrainError, TrainSettings, Trainer,
-    Violation, evaluate, violation,
+    CheckpointError, Epoch, MAX_INPUT_ROWS, Milestone, Rows, Split, SplitError, Stop, TrainError, TrainSettings,
+    Trainer, Violation, evaluate, violation,
 };
 
 #[cfg(doctest)]

@@ -1,4 +1,4 @@
-//! Networks in front of a layer.
+//! Networks in front of a layer: fully connected ones, and parameters that depend on no input.
 
 use burn::module::{Module, Param};
 use burn::nn::{Linear, LinearConfig};
@@ -7,26 +7,26 @@ use burn::tensor::{DType, Device, Tensor};
 
 use crate::weights::{numbers, replaced};
 
-/// A fully connected network with ReLU between its layers.
+/// A fully connected network (multilayer perceptron) with ReLU between its layers.
 #[derive(Module, Debug)]
 pub struct Mlp {
     layers: Vec<Linear>,
 }
 
 impl Mlp {
-    /// With the given numbers of inputs, hidden units and outputs.
+    /// Makes a randomly initialised network; `hidden` has the number of units of each hidden layer.
     pub fn new(inputs: usize, hidden: &[usize], outputs: usize, device: &Device) -> Mlp {
         let sizes: Vec<usize> = [inputs].iter().chain(hidden).chain([&outputs]).copied().collect();
         Mlp { layers: sizes.windows(2).map(|pair| LinearConfig::new(pair[0], pair[1]).init(device)).collect() }
     }
 
-    /// Where its numbers are, and in which precision.
+    /// Returns the device and the precision of the weights.
     pub fn context(&self) -> (Device, DType) {
         let weight = self.layers[0].weight.val();
         (weight.device(), weight.dtype())
     }
 
-    /// One row of outputs for each row of inputs.
+    /// Returns one row of outputs per row of inputs.
     pub fn forward(&self, inputs: Tensor<2>) -> Tensor<2> {
         let mut x = inputs;
         for (k, layer) in self.layers.iter().enumerate() {
@@ -37,7 +37,7 @@ impl Mlp {
 }
 
 impl Mlp {
-    /// The network with outputs shifted to be around given ones.
+    /// Adds a constant to each output, by changing the biases of the last layer.
     #[must_use]
     pub fn shifted(mut self, by: &[f64]) -> Mlp {
         let shift = |values: &mut [f64]| values.iter_mut().zip(by).for_each(|(value, by)| *value += by);
@@ -45,18 +45,18 @@ impl Mlp {
         self
     }
 
-    /// The network with every output times a factor.
+    /// Multiplies each output by a factor, by changing the last layer.
     #[must_use]
     pub fn scaled(mut self, by: &[f64]) -> Mlp {
         let scale = |values: &mut [f64]| values.iter_mut().zip(by.iter().cycle()).for_each(|(value, by)| *value *= by);
-        // Weights lie row by row, with one column for each output.
+        // The matrix of weights is stored row by row and has one column per output.
         self.last(scale, scale);
         self
     }
 
-    /// Changes the numbers of the last layer.
+    /// Changes the weights and biases of the last layer.
     fn last(&mut self, weights: impl Fn(&mut [f64]), biases: impl Fn(&mut [f64])) {
-        let Some(last) = self.layers.last_mut() else { return };
+        let last = self.layers.last_mut().expect("a network has at least one layer, between inputs and outputs");
         last.weight = changed(last.weight.clone(), weights);
         last.bias = last.bias.take().map(|bias| changed(bias, biases));
     }
@@ -70,24 +70,24 @@ fn changed<const D: usize>(param: Param<Tensor<D>>, change: impl Fn(&mut [f64]))
     })
 }
 
-/// Parameters that depend on nothing: an unconditional density.
+/// Outputs that are parameters themselves and depend on no input, as for an unconditional density.
 #[derive(Module, Debug)]
 pub struct Free {
-    /// One row.
+    /// The outputs, as a matrix with one row.
     pub row: Param<Tensor<2>>,
 }
 
-/// What produces parameters.
+/// What computes the parameters of a density.
 #[derive(Module, Debug)]
 pub enum Network {
-    /// From inputs.
+    /// A network with inputs.
     Mlp(Mlp),
-    /// From nothing.
+    /// Outputs without inputs.
     Free(Free),
 }
 
 impl Network {
-    /// A network with inputs, or a row of parameters where there are none.
+    /// Makes a fully connected network, or a row of free parameters where the number of inputs is 0.
     pub fn new(inputs: usize, hidden: &[usize], outputs: usize, device: &Device) -> Network {
         if inputs > 0 {
             return Network::Mlp(Mlp::new(inputs, hidden, outputs, device));
@@ -95,7 +95,7 @@ impl Network {
         Network::Free(Free { row: Param::from_tensor(Tensor::zeros([1, outputs], device)) })
     }
 
-    /// The network with outputs around given ones.
+    /// Moves the outputs to the given ones: a network gets them added to its outputs, free parameters are set to them.
     #[must_use]
     pub fn around(self, outputs: &[f64]) -> Network {
         match self {
@@ -107,7 +107,7 @@ impl Network {
         }
     }
 
-    /// The network with every output times a factor.
+    /// Multiplies each output by a factor.
     #[must_use]
     pub fn scaled(self, by: &[f64]) -> Network {
         match self {
@@ -119,11 +119,11 @@ impl Network {
         }
     }
 
-    /// One row for each row of inputs, or one row where there are none.
+    /// Returns one row of outputs per row of inputs; one row where there are no inputs.
     pub fn forward(&self, inputs: Option<Tensor<2>>) -> Tensor<2> {
         match (self, inputs) {
             (Network::Mlp(mlp), Some(inputs)) => mlp.forward(inputs),
-            // A network without inputs is asked at 0: its biases answer.
+            // Without inputs a network is evaluated at 0, the mean of scaled inputs.
             (Network::Mlp(mlp), None) => {
                 let [inputs, _] = mlp.layers[0].weight.dims();
                 let (device, dtype) = mlp.context();

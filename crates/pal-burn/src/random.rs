@@ -1,8 +1,8 @@
-//! Normal random numbers from counted streams.
+//! Normal random numbers from counter-based streams.
 
 use pal::random::Stream;
 
-/// Standard normal numbers of one stream.
+/// A stream of standard normal numbers.
 pub(crate) struct Normal {
     stream: Stream,
     spare: Option<f64>,
@@ -13,12 +13,12 @@ impl Normal {
         Normal { stream: Stream::new(seed, stream), spare: None }
     }
 
-    /// Uniform in (0, 1).
+    /// Returns the next uniform number in (0, 1).
     pub fn unit(&mut self) -> f64 {
         self.stream.unit()
     }
 
-    /// By the method of Box and Muller.
+    /// Returns the next standard normal number, by the method of Box and Muller.
     pub fn next(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;

@@ -1,8 +1,9 @@
-//! Where training begins: parameters that already look a little like the data.
+//! Starting values of training: parameters of densities that already resemble the data.
 //!
-//! Points are divided into as many clusters as a model has components (k-means), and each component begins as a rough picture of its cluster: a smooth
-//! histogram for splines, a Gaussian for mixtures. For raw polynomials, whose coefficients have very different effects, [`scales`] finds one factor per
-//! parameter by L-BFGS, as the paper does.
+//! Points are divided into as many clusters as there are components (k-means), and each component begins as a rough
+//! density of its cluster: a smoothed histogram for splines, a Gaussian for Gaussian mixtures. For raw polynomials,
+//! whose coefficients have effects of very different size, [`scales`] fits one factor per parameter by L-BFGS (PAL
+//! paper, Appendix B.1).
 
 use burn::module::{Module, Param};
 use burn::optim::{GradientsParams, LBFGSConfig, LineSearchFn};
@@ -11,24 +12,24 @@ use pal::density::{DensityError, Family, Recipe};
 use pal::random::Stream;
 
 use crate::layer::{PalLayer, Points};
-use crate::model::{MixtureSettings, Scaler, doubles};
+use crate::predictor::{MixtureSettings, Scaler, to_f64, to_f64_vec};
 use crate::random::Normal;
 
-/// Points that clusters are made of; more would change little.
+/// The largest number of points that clusters are made of; more would change little.
 const ENOUGH: usize = 20_000;
-/// Rounds of k-means.
+/// The number of rounds of k-means.
 const ROUNDS: usize = 12;
-/// The share of a flat density in every starting component, so that no component begins with zeros.
+/// The weight of a uniform density in every starting component, so that no component begins with zeros.
 const FLAT: f64 = 0.1;
 
-/// Parameters of a family to begin with, one row.
-pub fn family_params(compiled: &Family, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
+/// Returns starting values for the parameters of a family: one parameter vector.
+pub fn family_params(family: &Family, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
     let mut normal = Normal::new(seed, u64::MAX);
-    match compiled.recipe() {
+    match family.recipe() {
         Recipe::SumOfSquares(recipe) => {
             let square = |_| {
                 let mut row = vec![0.0; 1 + recipe.size];
-                // The constant comes first; the rest tells the squares apart.
+                // The constant comes first; the random numbers make the squares different.
                 row[1..].iter_mut().for_each(|value| *value = 0.1 * normal.next());
                 row[1] = 1.0;
                 row
@@ -36,26 +37,27 @@ pub fn family_params(compiled: &Family, points: &[f64], seed: u64) -> Result<Vec
             Ok((0..recipe.components).flat_map(square).collect())
         }
         Recipe::Spline(recipe) => {
-            let n = compiled.dimension();
+            let n = family.dimension();
             let points = thinned(points, n);
-            let (features, _) = compiled.features(&points)?;
-            let width = compiled.family().num_features();
-            let mut params = Vec::with_capacity(compiled.num_params());
+            let (features, _) = family.features(&points)?;
+            let width = family.family().num_features();
+            let mut params = Vec::with_capacity(family.num_params());
             for members in clusters(&points, n, recipe.components, seed) {
                 params.push((members.len().max(1) as f64).ln());
                 let mut from = 0;
                 for axis in &recipe.axes {
-                    // Values at knots come first, then derivatives. A point belongs to the knots around it by the weights of its features.
+                    // Values at knots come first, then derivatives. A point counts for the knots around it, with the
+                    // weights of its features.
                     let knots = axis.params / 2;
-                    let mut share = vec![0.0; knots];
+                    let mut counts = vec![0.0; knots];
                     for member in &members {
                         let near = &features[member * width + from..][..knots];
-                        share.iter_mut().zip(near).for_each(|(share, near)| *share += near.abs());
+                        counts.iter_mut().zip(near).for_each(|(count, near)| *count += near.abs());
                     }
-                    let mean = share.iter().sum::<f64>() / knots as f64;
+                    let mean = counts.iter().sum::<f64>() / knots as f64;
                     let mean = if mean > 0.0 { mean } else { 1.0 };
-                    let value = |share: &f64| (share / mean + FLAT).sqrt() * (1.0 + 0.02 * normal.next());
-                    params.extend(share.iter().map(value).collect::<Vec<f64>>());
+                    let value = |count: &f64| (count / mean + FLAT).sqrt() * (1.0 + 0.02 * normal.next());
+                    params.extend(counts.iter().map(value).collect::<Vec<f64>>());
                     params.extend(std::iter::repeat_n(0.0, knots));
                     from += axis.params;
                 }
@@ -65,14 +67,14 @@ pub fn family_params(compiled: &Family, points: &[f64], seed: u64) -> Result<Vec
     }
 }
 
-/// Parameters of a mixture to begin with, one row; points are scaled ones.
+/// Returns starting values for a Gaussian mixture: one parameter vector. The points must be scaled.
 pub fn mixture_params(settings: &MixtureSettings, points: &[f64], seed: u64) -> Vec<f64> {
     let n = settings.dimension;
     let mut params = Vec::with_capacity(settings.num_params());
     for Cluster { log_size, mean, deviation } in gaussians(points, n, settings.components, seed) {
         params.push(log_size);
         params.extend(&mean);
-        // Clusters of one point or on a line are given some width.
+        // Clusters of one point, or on a line, get some width.
         let width = |deviation: &f64| if *deviation > 0.0 { deviation.max(0.02) } else { 0.1 };
         params.extend(deviation.iter().map(|deviation| -width(deviation).ln()));
         params.extend(std::iter::repeat_n(0.0, n * (n - 1) / 2));
@@ -80,22 +82,22 @@ pub fn mixture_params(settings: &MixtureSettings, points: &[f64], seed: u64) -> 
     params
 }
 
-/// What is known of a cluster of points.
+/// A cluster of points, by its first and second moments.
 pub(crate) struct Cluster {
-    /// The logarithm of the number of its points.
+    /// The logarithm of the number of points.
     pub log_size: f64,
     pub mean: Vec<f64>,
-    /// Zero where its points do not differ.
+    /// The standard deviation along each axis; zero where the points do not differ.
     pub deviation: Vec<f64>,
 }
 
-/// As many clusters of the points.
+/// Divides the points into `count` clusters.
 pub(crate) fn gaussians(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Cluster> {
     let points = thinned(points, n);
     let cluster = |members: Vec<usize>| {
         let own: Vec<f64> = members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
-        let Scaler { mean, mut deviation } = Scaler::of(&own, n);
-        // A scaler has a factor of 1 for what does not vary.
+        let Scaler { mean, mut deviation } = Scaler::fit(&own, n);
+        // A scaler says 1 for a column that does not vary.
         let varies = |j: usize| own.iter().skip(j).step_by(n).any(|x| *x != own[j]);
         deviation.iter_mut().enumerate().for_each(|(j, deviation)| *deviation *= f64::from(u8::from(varies(j))));
         Cluster { log_size: (members.len().max(1) as f64).ln(), mean, deviation }
@@ -103,15 +105,16 @@ pub(crate) fn gaussians(points: &[f64], n: usize, count: usize, seed: u64) -> Ve
     clusters(&points, n, count, seed).into_iter().map(cluster).collect()
 }
 
-/// At most [`ENOUGH`] points, taken evenly.
+/// Returns at most [`ENOUGH`] of the points, evenly spaced.
 fn thinned(points: &[f64], n: usize) -> Vec<f64> {
     let step = (points.len() / n.max(1)).div_ceil(ENOUGH).max(1);
     points.chunks_exact(n.max(1)).step_by(step).flatten().copied().collect()
 }
 
-/// The rows of each of so many clusters; a cluster can be empty where there are few different points.
+/// Divides points into `count` clusters by k-means and returns the rows of each; a cluster can be empty where there are
+/// few different points.
 fn clusters(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
-    let scaled = Scaler::of(points, n).apply(points);
+    let scaled = Scaler::fit(points, n).apply(points);
     let rows: Vec<&[f64]> = scaled.chunks_exact(n).collect();
     if rows.is_empty() {
         return vec![Vec::new(); count];
@@ -121,7 +124,8 @@ fn clusters(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Vec<usize>
     let mut centres: Vec<Vec<f64>> = Vec::with_capacity(count);
     let mut nearest = vec![f64::INFINITY; rows.len()];
     while centres.len() < count {
-        // The first anywhere, the others far from those before: with a probability that grows with the square of the distance.
+        // k-means++: the first centre is any point; each further one is drawn with a probability proportional to the
+        // squared distance from the centres so far.
         let total: f64 = nearest.iter().filter(|d| d.is_finite()).sum();
         let mut left = stream.unit() * total;
         let far = nearest.iter().position(|d| {
@@ -150,7 +154,7 @@ fn clusters(points: &[f64], n: usize, count: usize, seed: u64) -> Vec<Vec<usize>
     members
 }
 
-/// Runs of L-BFGS at most.
+/// The largest number of runs of L-BFGS.
 const ATTEMPTS: usize = 10;
 
 #[derive(Module, Debug)]
@@ -158,7 +162,10 @@ struct Scale {
     factors: Param<Tensor<2>>,
 }
 
-/// One factor per parameter that makes the outputs of an untrained network likeliest, by L-BFGS. The loss without factors and with them comes along.
+/// Fits one factor per parameter that minimises the loss of an untrained network by L-BFGS (PAL paper, Appendix B.1).
+///
+/// `outputs` are those of the network for the rows of `points`. Returns the factors, and the loss without them and with
+/// them.
 pub fn scales(layer: &PalLayer, outputs: Tensor<2>, points: &Points) -> (Vec<f64>, [f64; 2]) {
     let outputs = outputs.without_autodiff();
     let (device, dtype) = (outputs.device(), outputs.dtype());
@@ -166,19 +173,19 @@ pub fn scales(layer: &PalLayer, outputs: Tensor<2>, points: &Points) -> (Vec<f64
     let ones = Tensor::<2>::from_data(TensorData::new(vec![1.0; size], [1, size]), (&device.autodiff(), dtype));
     let start = Scale { factors: Param::from_tensor(ones) };
     let loss = |scale: &Scale| layer.loss(outputs.clone() * scale.factors.val(), points);
-    let value = |scale: &Scale| doubles(loss(scale)).first().copied().unwrap_or(f64::NAN);
+    let value = |scale: &Scale| to_f64(loss(scale));
     let before = value(&start);
     let (mut best, mut after) = (start, before);
     for _ in 0..ATTEMPTS {
-        // A line search that gives up at a zero of a polynomial ends a run; the next one begins with a fresh memory.
+        // A line search can fail at a zero of a polynomial, which ends a run; the next run begins with a fresh memory.
         let mut optimiser = LBFGSConfig::new().with_max_iter(50).with_line_search_fn(LineSearchFn::StrongWolfe).init();
         let (scale, _) = optimiser.step(1.0, best.clone(), |scale: Scale| {
             let loss = loss(&scale);
             let gradients = GradientsParams::from_grads(loss.backward(), &scale);
-            (doubles(loss).first().copied().unwrap_or(f64::NAN), gradients)
+            (to_f64(loss), gradients)
         });
         let found = value(&scale);
-        // Nor is a search that went astray a reason to begin worse.
+        // A run that ends worse than it began is discarded.
         let better = found < after - 1e-6;
         if found < after {
             (best, after) = (scale, found);
@@ -187,5 +194,5 @@ pub fn scales(layer: &PalLayer, outputs: Tensor<2>, points: &Points) -> (Vec<f64
             break;
         }
     }
-    (doubles(best.factors.val()), [before, after])
+    (to_f64_vec(best.factors.val()), [before, after])
 }

@@ -1,4 +1,4 @@
-//! Cubature by tensor operations on the CPU: against exact integrals, and in blocks of all sizes.
+//! Cubature by tensor operations on the CPU: against exact integrals, and in blocks of many sizes.
 
 mod common;
 
@@ -13,12 +13,12 @@ use pal_burn::cubature::{Blocks, CubatureError, integrate, integrate_in_blocks};
 use pal_burn::device::DeviceError;
 
 #[test]
-fn doubles_agree_to_twelve_digits() {
+fn float64_agrees_to_twelve_digits() {
     check(cases(), &Device::flex(), DType::F64, 1e-12);
 }
 
 #[test]
-fn singles_agree_to_four_digits() {
+fn float32_agrees_to_four_digits() {
     check(cases(), &Device::flex(), DType::F32, 1e-4);
 }
 
@@ -43,12 +43,12 @@ fn blocks_of_all_sizes_agree() {
     let p = poly("(x + 2*y + 3)^4 - 5*x");
     let device = Device::flex();
     let star = star(7);
-    let whole = integrate(&star, &p, &device, DType::F64).unwrap();
+    let want = integrate(&star, &p, &device, DType::F64).unwrap();
     for (simplices, points, monomials) in [(1, 1, 1), (1, 20, 15), (2, 3, 4), (5, 1, 2), (1000, 7, 1000)] {
         for values in [1, 100] {
             let blocks = Blocks { values, simplices, points, monomials };
-            let parts = integrate_in_blocks(&star, &p, &device, DType::F64, blocks).unwrap();
-            assert!((parts.value / whole.value - 1.0).abs() < 1e-13, "{blocks:?}: {parts:?} {whole:?}");
+            let got = integrate_in_blocks(&star, &p, &device, DType::F64, blocks).unwrap();
+            assert!((got.value / want.value - 1.0).abs() < 1e-13, "{blocks:?}: {got:?} {want:?}");
         }
     }
     let none = Blocks { values: 0, simplices: 0, points: 0, monomials: 0 };
@@ -58,7 +58,7 @@ fn blocks_of_all_sizes_agree() {
 }
 
 #[test]
-fn nothing_integrates_to_nothing() {
+fn regions_without_volume_integrate_to_zero() {
     let [x, y] = reals(["x", "y"]);
     let square = x.between(0, 1) & y.between(0, 1);
     let device = Device::flex();
@@ -68,7 +68,7 @@ fn nothing_integrates_to_nothing() {
     assert_eq!(integrate(&region(Formula::yes()), &poly("7"), &device, DType::F64).unwrap().value, 7.0);
 }
 
-/// Boolean variables are counted; thin simplices have the size that exact arithmetic gives them.
+/// Assignments of Boolean variables are counted, and the volume of thin simplices comes from exact arithmetic.
 #[test]
 fn regions_of_all_kinds() {
     let [x, y] = reals(["x", "y"]);
@@ -82,7 +82,7 @@ fn regions_of_all_kinds() {
     let sliver = region(y.ge(&x) & y.le(&x + width) & x.between(1, 2));
     let got = integrate(&sliver, &poly("x"), &device, DType::F64).unwrap();
     assert!((got.value / (1.5 / (1u64 << 40) as f64) - 1.0).abs() < 1e-12, "{got:?}");
-    // Coordinates of a million, to the power six, are beyond single precision.
+    // The seventh power of a million is beyond the range of float32.
     let far = region(x.between(1_000_000, 1_000_001));
     let got = integrate(&far, &poly("x^7"), &device, DType::F32).unwrap();
     assert!((got.value / 1.000_003_500_007e42 - 1.0).abs() < 1e-5, "{got:?}");

@@ -1,10 +1,10 @@
-//! Data sets that are made: they lie where they should, and the stars have the likelihood that others found.
+//! Synthetic data satisfy their constraints, and the stars have the published likelihood.
 
 use pal::formula::{GeoJsonOptions, parse_geojson};
 use pal_burn::data::{Position, Star, Walkers, WindowSettings, windows};
 use pal_burn::{Split, SplitError};
 
-/// True log-densities of the paper's problem, published to three digits.
+/// Mean true log-densities of the N-star problem, published to three digits.
 #[test]
 fn stars_have_the_published_likelihood() {
     for (tips, published) in [(3, -4.665), (7, -4.505), (11, -4.489), (19, -4.479)] {
@@ -13,7 +13,7 @@ fn stars_have_the_published_likelihood() {
         let membership = star.constraint().membership().unwrap();
         let both: Vec<f64> = rows.chunks(4).flat_map(|row| [row[0], row[1], row[2], row[3]]).collect();
         assert!(membership.contains_batch(&both).iter().all(|inside| *inside));
-        // A log-density deviates by about 0.6, its mean by 0.004.
+        // The standard deviation of a log-density is about 0.6, that of the mean 0.004.
         let mean = star.mean_log_density(&rows);
         assert!((mean - published).abs() < 0.02, "{tips}: {mean} {published}");
         assert_eq!(star.rows(10, 1), rows[..40]);
@@ -22,7 +22,7 @@ fn stars_have_the_published_likelihood() {
 }
 
 #[test]
-fn windows_hold_five_past_places_and_a_later_one() {
+fn windows_have_five_past_positions_and_a_later_one() {
     // Position k of track a is (k, 10 k); track b is too short.
     let place = |track: &str, k: usize| Position {
         track: track.to_string(),
@@ -60,7 +60,7 @@ fn walkers_stay_on_the_map() {
 }
 
 #[test]
-fn groups_stay_together_and_shares_are_kept() {
+fn groups_stay_together_and_fractions_are_kept() {
     let groups: Vec<usize> = (0..1000).map(|row| row / 10).collect();
     let split = Split::new(&groups, 5).unwrap();
     assert_eq!([&split.train, &split.validation, &split.test].map(Vec::len), [700, 150, 150]);

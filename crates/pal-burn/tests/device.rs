@@ -1,10 +1,10 @@
-//! Devices are tried before they are trusted.
+//! Devices are tested before they are used.
 
 use burn::tensor::{DType, Device};
 use pal_burn::device::{self, Choice, DeviceError, Operation, Work};
 
 #[test]
-fn the_processor_is_right_in_both_precisions() {
+fn the_cpu_is_right_in_both_precisions() {
     let cpu = device::open(Choice::Cpu).unwrap();
     assert_eq!(cpu, Device::flex());
     for dtype in [DType::F32, DType::F64] {
@@ -12,7 +12,7 @@ fn the_processor_is_right_in_both_precisions() {
             assert_eq!(device::probe(&cpu, dtype, operation), Ok(()), "{operation} of {dtype:?}");
         }
         for work in [Work::LogSpace, Work::Products] {
-            // The second answer is the first one, remembered; gradients make no other device of it.
+            // The second answer is the remembered first one; a device with gradients is the same device.
             assert_eq!(device::check(&cpu, dtype, work), Ok(()));
             assert_eq!(device::check(&cpu.clone().autodiff(), dtype, work), Ok(()));
         }

@@ -1,4 +1,5 @@
-//! The layer, training and cubature on a GPU, or on a driver that plays one. Without either these tests fail.
+//! The layer, training and cubature on a GPU, or on a software driver such as Mesa's lavapipe. Without either these
+//! tests fail.
 #![cfg(feature = "wgpu")]
 
 mod common;
@@ -11,7 +12,7 @@ use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::device::{self, Choice, DeviceError, Operation, Work};
 use pal_burn::{
-    Mlp, Model, Network, OptimiserSettings, PalLayer, PalModel, Rows, TrainSettings, Trainer, evaluate, weights,
+    Mlp, Network, OptimiserSettings, PalLayer, PalPredictor, Rows, TrainSettings, Trainable, Trainer, evaluate, weights,
 };
 
 fn gpu() -> Device {
@@ -21,7 +22,7 @@ fn gpu() -> Device {
     }
 }
 
-/// What a function of tensors makes of numbers on the GPU.
+/// Applies a function of tensors to numbers on the GPU.
 fn on_gpu(values: &[f64], dtype: DType, f: impl Fn(Tensor<1>) -> Tensor<1>) -> Vec<f64> {
     let data = TensorData::new(values.to_vec(), [values.len()]);
     f(Tensor::from_data(data, (&gpu(), dtype))).into_data_dtype(DType::F64).try_into_vec().unwrap()
@@ -34,7 +35,7 @@ fn it_has_a_name_and_opens_twice() {
 }
 
 #[test]
-fn every_operation_is_right_in_singles() {
+fn every_operation_is_right_in_float32() {
     for operation in Operation::ALL {
         assert_eq!(device::probe(&gpu(), DType::F32, operation), Ok(()), "{operation}");
     }
@@ -44,9 +45,9 @@ fn every_operation_is_right_in_singles() {
     }
 }
 
-/// In doubles a shading language knows sums, products, quotients and roots; what it makes of exponentials and logarithms is not to be relied on.
+/// In float64 a shading language has sums, products, quotients and roots, but not always exponentials and logarithms.
 #[test]
-fn doubles_are_right_without_logarithms_and_refused_with_them() {
+fn float64_is_right_without_logarithms_and_refused_with_them() {
     let gpu = gpu();
     if !gpu.supports_dtype(DType::F64) {
         let refused = device::check(&gpu, DType::F64, Work::Products);
@@ -56,11 +57,11 @@ fn doubles_are_right_without_logarithms_and_refused_with_them() {
     let logarithmic = [Operation::Exponential, Operation::Logarithm, Operation::LogSoftmax];
     for operation in Operation::ALL {
         let outcome = device::probe(&gpu, DType::F64, operation);
-        println!("{operation} in doubles: {outcome:?}");
+        println!("{operation} in float64: {outcome:?}");
         assert!(outcome.is_ok() || logarithmic.contains(&operation), "{operation}: {outcome:?}");
     }
     assert_eq!(device::check(&gpu, DType::F64, Work::Products), Ok(()));
-    // The probe says of exponentials and logarithms what a look at other numbers says.
+    // The verdict on exponentials and logarithms is the same for other numbers than those of the probe.
     let numbers = [0.1, 0.7, 1.5, 3.0, 11.0];
     let wrong = |got: Vec<f64>, want: fn(f64) -> f64| {
         got.iter().zip(numbers).any(|(got, x)| {
@@ -76,7 +77,7 @@ fn doubles_are_right_without_logarithms_and_refused_with_them() {
 }
 
 #[test]
-fn a_layer_in_doubles_is_refused_where_they_are_wrong() {
+fn a_layer_in_float64_is_refused_where_it_is_wrong() {
     let gpu = gpu();
     let layer = PalLayer::new(&family(), &gpu, DType::F64);
     match device::check(&gpu, DType::F64, Work::LogSpace) {
@@ -96,15 +97,15 @@ fn the_layer_agrees_with_the_library() {
 }
 
 #[test]
-fn cubature_in_doubles_agrees_to_twelve_digits() {
+fn cubature_in_float64_agrees_to_twelve_digits() {
     if gpu().supports_dtype(DType::F64) {
         check(cases(), &gpu(), DType::F64, 1e-12);
     }
 }
 
 #[test]
-fn cubature_in_singles_agrees_to_four_digits() {
-    // A few cases: the driver compiles kernels for each shape, which takes longer than running them.
+fn cubature_in_float32_agrees_to_four_digits() {
+    // Only a few cases: the driver compiles kernels for each shape, which takes longer than running them.
     let few = cases().into_iter().filter(|(name, ..)| ["cube 3", "7-star", "campus"].contains(&name.as_str()));
     check(few, &gpu(), DType::F32, 1e-4);
 }
@@ -143,12 +144,12 @@ fn data(device: &Device) -> Rows {
     }
 }
 
-/// A network with numbers that are not special, the same on every device.
-fn model(device: &Device) -> PalModel {
+/// A network with unremarkable weights, the same on every device.
+fn predictor(device: &Device) -> PalPredictor {
     let layer = PalLayer::new(&family(), device, DType::F32).unwrap();
     let network = Mlp::new(2, &[16, 16], layer.num_params(), device);
-    let model = PalModel::new(Network::Mlp(network), layer);
-    let sizes: Vec<usize> = weights::read::<PalModel, f32>(&model).iter().map(Vec::len).collect();
+    let model = PalPredictor::new(Network::Mlp(network), layer);
+    let sizes: Vec<usize> = weights::read::<PalPredictor, f32>(&model).iter().map(Vec::len).collect();
     let numbers = |size: usize| (0..size).map(|k| 0.25 * (2.1 * k as f32 + size as f32).sin()).collect();
     weights::write(model, &sizes.into_iter().map(numbers).collect::<Vec<Vec<f32>>>())
 }
@@ -157,11 +158,11 @@ fn model(device: &Device) -> PalModel {
 fn a_network_trains_as_on_the_cpu() {
     let train = |device: Device| {
         let device = device.autodiff();
-        let (model, rows) = (model(&device), data(&device));
+        let (model, rows) = (predictor(&device), data(&device));
         let before = evaluate(&model, &rows).unwrap();
         let optimiser = OptimiserSettings { learning_rate: 0.01, ..OptimiserSettings::default() };
         let settings = TrainSettings { epochs: 6, batch: 50, patience: None, seed: 1, optimiser };
-        let mut trainer = Trainer::<PalModel, f32>::new(model, settings);
+        let mut trainer = Trainer::<PalPredictor, f32>::new(model, settings);
         trainer.run(&rows, &rows, |_, _| true).unwrap();
         let trained = trainer.finish();
         (before, evaluate(&trained, &rows).unwrap(), trained)

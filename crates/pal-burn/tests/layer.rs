@@ -1,4 +1,4 @@
-//! The layer agrees with the library: log-densities and gradients, in doubles and in singles.
+//! The layer agrees with the core: log-densities and gradients, in float64 and in float32.
 
 mod common;
 
@@ -6,11 +6,11 @@ use burn::tensor::{DType, Device};
 use common::layer::check;
 
 #[test]
-fn doubles_agree_to_twelve_digits() {
+fn float64_agrees_to_twelve_digits() {
     check(&Device::flex(), DType::F64, 1e-12);
 }
 
 #[test]
-fn singles_agree_to_four_digits() {
+fn float32_agrees_to_four_digits() {
     check(&Device::flex(), DType::F32, 1e-4);
 }

@@ -1,8 +1,8 @@
-//! Optimisers against steps worked out by other means.
+//! Optimisers against steps computed independently from the published equations.
 
 use burn::module::{Module, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use pal_burn::{Optimiser, OptimiserSettings, Rule, weights};
+use pal_burn::{Optimiser, OptimiserSettings, UpdateRule, weights};
 
 /// A module with two numbers.
 #[derive(Module, Debug)]
@@ -33,14 +33,14 @@ fn read(module: &Pair) -> Vec<f64> {
 
 #[test]
 fn the_first_step_of_adam_is_the_learning_rate_against_the_sign() {
-    let settings = OptimiserSettings { rule: Rule::Adam, learning_rate: 0.1, ..OptimiserSettings::default() };
+    let settings = OptimiserSettings { rule: UpdateRule::Adam, learning_rate: 0.1, ..OptimiserSettings::default() };
     let mut optimiser = Optimiser::new(settings);
     let module = step(pair([0.0, 0.0]), &mut optimiser);
     let got = read(&module);
     assert!((got[0] - 0.1).abs() < 1e-8 && (got[1] + 0.1).abs() < 1e-8, "{got:?}");
 }
 
-/// Three steps by the equations of the paper: z, x and y kept apart.
+/// Three steps by the equations of Defazio et al., which keep z, x and y separately.
 #[test]
 fn schedule_free_steps_follow_the_equations() {
     let settings = OptimiserSettings { learning_rate: 0.2, weight_decay: 0.01, ..OptimiserSettings::default() };
@@ -70,7 +70,7 @@ fn schedule_free_steps_follow_the_equations() {
 
 #[test]
 fn both_find_the_minimum() {
-    for rule in [Rule::Adam, Rule::ScheduleFree] {
+    for rule in [UpdateRule::Adam, UpdateRule::ScheduleFree] {
         let mut optimiser =
             Optimiser::new(OptimiserSettings { rule, learning_rate: 0.05, ..OptimiserSettings::default() });
         let mut module = pair([0.0, 0.0]);

@@ -1,4 +1,4 @@
-//! StudentTHead against the closed form of what they stand for, at extremes, and at the start of a training.
+//! The Student t head against the closed form of its densities, at extreme outputs, and at its starting values.
 
 use burn::tensor::{DType, Device, Tensor};
 use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
@@ -13,10 +13,10 @@ fn layer(phi: Formula, knots: Knots, components: usize) -> PalLayer {
     PalLayer::new(&family, &Device::flex(), DType::F64).unwrap()
 }
 
-/// Outputs for a place, a width and a tail, given in bins.
-fn outputs(place: f64, width: f64, tail: f64, bins: f64) -> [f64; 3] {
+/// The outputs that stand for a location and a width in bins, and a tail.
+fn outputs(location: f64, width: f64, tail: f64, bins: f64) -> [f64; 3] {
     let inverse_softplus = |y: f64| (y.exp() - 1.0).ln();
-    [place / (bins / 6.0), inverse_softplus(width - 0.35), inverse_softplus(tail - 0.6)]
+    [location / (bins / 6.0), inverse_softplus(width - 0.35), inverse_softplus(tail - 0.6)]
 }
 
 /// The distribution function of Student's t with four degrees of freedom.
@@ -25,12 +25,12 @@ fn student4(t: f64) -> f64 {
     0.5 + 3.0 / 8.0 * t / q.sqrt() * (1.0 - t * t / q / 12.0)
 }
 
-/// With a tail of 5/2 a bump is a t distribution with four degrees of freedom, cut off where the constraint ends.
+/// With a tail of 5/2 a component is a t distribution with four degrees of freedom, truncated to the constraint.
 #[test]
-fn bumps_are_truncated_t_distributions() {
+fn components_are_truncated_t_distributions() {
     let [x] = reals(["x"]);
     let equal = Knots::Uniform(81);
-    // The same number of knots, closer in the middle; a bin is still a quarter long in the mean.
+    // The same number of knots, closer in the middle; the mean width of a bin is still a quarter.
     let spread = |k: i64| Rational::from(10) + Rational::from((k - 40) * (k - 40).abs()) / Rational::from(160);
     let denser = Knots::At(vec![(0..81).map(spread).collect()]);
     for (knots, tolerance) in [(equal, 2e-5), (denser, 2e-4)] {
@@ -46,7 +46,7 @@ fn bumps_are_truncated_t_distributions() {
         let t = |x: f64| (x - 9.2) * factor;
         let mass = student4(t(20.0)) - student4(t(13.0)) + student4(t(12.0)) - student4(t(0.0));
         let points = [0.1, 3.0, 8.1, 9.2, 9.9, 11.9, 13.3, 19.5];
-        let found = pal_burn::doubles(layer.log_prob(params, &layer.points(&points).unwrap()));
+        let found = pal_burn::to_f64_vec(layer.log_prob(params, &layer.points(&points).unwrap()));
         for (x, found) in points.iter().zip(found) {
             let density = 3.0 / 8.0 * (1.0 + t(*x).powi(2) / 4.0).powf(-2.5) * factor / mass;
             assert!((found - density.ln()).abs() < tolerance, "{x}: {found} instead of {}", density.ln());
@@ -54,13 +54,13 @@ fn bumps_are_truncated_t_distributions() {
     }
 }
 
-/// Places far outside, needles and plateaus are densities like others: numbers, and gradients that are numbers.
+/// Locations far outside, very narrow and very wide components have finite losses and finite gradients.
 #[test]
-fn extreme_outputs_give_numbers() {
+fn extreme_outputs_give_finite_gradients() {
     let [x, y] = reals(["x", "y"]);
     let phi = x.between(0, 4) & y.between(0, 4) & !(x.gt(1) & y.gt(1));
     for dtype in [DType::F32, DType::F64] {
-        let layer = PalLayer::new(layer(phi.clone(), Knots::Uniform(9), 2).compiled(), &Device::flex(), dtype).unwrap();
+        let layer = PalLayer::new(layer(phi.clone(), Knots::Uniform(9), 2).family(), &Device::flex(), dtype).unwrap();
         let head = StudentTHead::new(&layer).unwrap();
         let extremes = [-1e4, -300.0, -30.0, 0.0, 30.0, 300.0, 1e4];
         for (k, first) in extremes.iter().enumerate() {
@@ -69,8 +69,8 @@ fn extreme_outputs_give_numbers() {
                 let rows = matrix(&[row, row].concat(), 14, &Device::flex().autodiff(), dtype).require_grad();
                 let points = layer.points(&[0.5, 0.5]).unwrap();
                 let loss = layer.loss(head.params(rows.clone()), &points);
-                let gradient = pal_burn::doubles(rows.grad(&loss.backward()).unwrap());
-                let loss: f64 = pal_burn::doubles(loss)[0];
+                let gradient = pal_burn::to_f64_vec(rows.grad(&loss.backward()).unwrap());
+                let loss: f64 = pal_burn::to_f64_vec(loss)[0];
                 assert!(loss.is_finite(), "{row:?}: {loss}");
                 assert!(gradient.iter().all(|value| value.is_finite()), "{row:?}: {gradient:?}");
             }
@@ -78,9 +78,9 @@ fn extreme_outputs_give_numbers() {
     }
 }
 
-/// The start has a bump at each of two clusters, and is better than none.
+/// The starting values have one component at each of two clusters, and fit the points better than the uniform density.
 #[test]
-fn bumps_begin_at_clusters() {
+fn starting_values_are_at_clusters() {
     let [x, y] = reals(["x", "y"]);
     let layer = layer(x.between(0, 10) & y.between(0, 5), Knots::Uniform(21), 2);
     let head = StudentTHead::new(&layer).unwrap();
@@ -94,7 +94,7 @@ fn bumps_begin_at_clusters() {
 }
 
 #[test]
-fn sums_of_squares_have_no_bumps() {
+fn sums_of_squares_have_no_such_head() {
     let [x] = reals(["x"]);
     let region = Region::new(&x.between(0, 1).into()).unwrap();
     let settings = SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Orthonormal, subset: None };

@@ -1,7 +1,8 @@
 //! Walkers on a map: simulated people who go from place to place around obstacles.
 //!
-//! Places of interest are random free points. A walker starts at one and goes to another, downhill on a map of walking distances, with a slight preference to
-//! stay away from walls and some noise; every position satisfies the constraint exactly.
+//! Places of interest are random free points. A walker starts at one of them and goes to another, downhill on a map of
+//! walking distances, with a slight preference to stay away from walls and with some noise. Every position satisfies
+//! the constraint exactly.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,34 +15,34 @@ use thiserror::Error;
 
 use super::Position;
 
-/// Why nobody can walk here.
+/// Why walkers cannot be simulated on a constraint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WalkersError {
-    /// Two bounded variables are needed.
+    /// The constraint does not have exactly two variables, or is unbounded.
     #[error("walkers need a map: a constraint with two bounded real variables")]
     NoMap,
-    /// There is too little room.
+    /// No point of the map is far enough from the walls.
     #[error("the map has no free place to walk")]
     NoRoom,
 }
 
-/// Squares of the walking map per axis.
+/// The number of squares per axis of the map of walking distances.
 const SQUARES: usize = 120;
-/// Places that people come from and go to.
+/// The number of places that people come from and go to.
 const PLACES: usize = 48;
 
-/// A map to walk on.
+/// A map with simulated walkers.
 #[derive(Debug)]
 pub struct Walkers {
     membership: Membership,
     low: [f64; 2],
     size: [f64; 2],
-    /// Per square: how far the nearest wall is, in squares; 0 for squares that are not free.
+    /// For each square the distance to the nearest wall, in squares; 0 for squares that are not free.
     room: Vec<u32>,
 }
 
 impl Walkers {
-    /// On a constraint over two variables.
+    /// Prepares a map: the free space is where the constraint, over two variables, holds.
     pub fn new(constraint: &Constraint) -> Result<Walkers, WalkersError> {
         let membership = constraint.membership().map_err(|_| WalkersError::NoMap)?;
         let region = Region::new(constraint).map_err(|_| WalkersError::NoMap)?;
@@ -63,13 +64,13 @@ impl Walkers {
 
     fn square(&self, place: [f64; 2]) -> usize {
         let at = [0, 1].map(|j| {
-            let share = (place[j] - self.low[j]) / self.size[j] * SQUARES as f64;
-            (share.max(0.0) as usize).min(SQUARES - 1)
+            let position = (place[j] - self.low[j]) / self.size[j] * SQUARES as f64;
+            (position.max(0.0) as usize).min(SQUARES - 1)
         });
         at[1] * SQUARES + at[0]
     }
 
-    /// Tracks of so many people, a position per unit of time.
+    /// Simulates the tracks of the given number of people, with one position per unit of time.
     pub fn tracks(&self, people: usize, seed: u64) -> Result<Vec<Position>, WalkersError> {
         let mut stream = Stream::new(seed, 0);
         let open: Vec<usize> = (0..SQUARES * SQUARES).filter(|square| self.room[*square] >= 2).collect();
@@ -99,7 +100,7 @@ impl Walkers {
         Ok(positions)
     }
 
-    /// From a square downhill.
+    /// Walks from a square downhill on a map of distances.
     fn walk(&self, from: usize, distance: &[f64], stream: &mut Stream) -> Vec<[f64; 2]> {
         let stride = 0.012 * (0.7 + 0.6 * stream.unit());
         let mut place = self.centre(from);
@@ -109,7 +110,7 @@ impl Walkers {
             if distance[here] < 2.0 {
                 break;
             }
-            // Of some random steps the one that leads furthest down.
+            // Of 16 random steps the one that leads furthest downhill.
             let mut best: Option<(f64, [f64; 2])> = None;
             for _ in 0..16 {
                 let angle = std::f64::consts::TAU * stream.unit();
@@ -129,7 +130,8 @@ impl Walkers {
         track
     }
 
-    /// Walking distances to a square; squares near walls count more.
+    /// Returns the walking distance from every square to a target, where squares near walls count more (Dijkstra's
+    /// method).
     fn distances(&self, target: usize) -> Vec<f64> {
         let mut distance = vec![f64::INFINITY; SQUARES * SQUARES];
         let mut queue = BinaryHeap::from([(Reverse(0u64), target)]);
@@ -146,7 +148,7 @@ impl Walkers {
                 let cost = length * (1.0 + 0.3 / f64::from(self.room[next]).powi(2));
                 if so_far + cost < distance[next] {
                     distance[next] = so_far + cost;
-                    // Bits of positive numbers are ordered like the numbers.
+                    // The bit patterns of non-negative numbers are ordered like the numbers.
                     queue.push((Reverse(distance[next].to_bits()), next));
                 }
             }
@@ -165,7 +167,7 @@ fn neighbours(square: usize) -> impl Iterator<Item = (usize, f64)> {
     })
 }
 
-/// Steps from each square to the nearest one that is not free, or to the edge.
+/// Returns the number of steps from each square to the nearest one that is not free, or out of the map.
 fn rooms(free: &[bool]) -> Vec<u32> {
     let mut room = vec![0; free.len()];
     let mut left: Vec<bool> = free.to_vec();

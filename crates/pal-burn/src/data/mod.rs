@@ -1,4 +1,4 @@
-//! Data sets that are made rather than found.
+//! Synthetic data sets: the stars of the PAL paper, simulated walkers on a map, and windows cut from tracks.
 
 mod campus;
 mod star;

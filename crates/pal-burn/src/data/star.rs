@@ -1,4 +1,5 @@
-//! The N-star problem of the paper: inputs uniform on a star of radius 10, outputs around them by independent Cauchy distributions, cut off at the star.
+//! The N-star problem (PAL paper, Section 7, RQ2, and Appendix E.3): inputs are uniform on a star of radius 10; outputs
+//! follow independent Cauchy distributions around the input, truncated to the star.
 
 use pal::formula::{Constraint, Membership, Polygon, Ring, Var, real};
 use pal::number::to_f64;
@@ -8,25 +9,26 @@ use rayon::prelude::*;
 
 /// The radius of the circle through the tips.
 const RADIUS: f64 = 10.0;
-/// Nodes of the quadrature for normalisers, per side: edges are short against the width of the distributions.
+/// The number of quadrature nodes per edge for the normalisers: edges are short compared with the width of the
+/// distributions.
 const NODES: usize = 16;
 
-/// The scale of the Cauchy distributions.
+/// Returns the scale of the Cauchy distributions.
 fn scale() -> f64 {
     1.5 * 10f64.sqrt()
 }
 
-/// A star with its data.
+/// A star, which generates rows of data.
 #[derive(Debug)]
 pub struct Star {
     constraint: Constraint,
     membership: Membership,
-    /// In order along the edge.
+    /// In order along the boundary.
     corners: Vec<[f64; 2]>,
 }
 
 impl Star {
-    /// With so many tips, an odd number from 3 on.
+    /// Makes the star with the given number of tips; `None` unless it is odd and at least 3.
     pub fn new(tips: usize) -> Option<Star> {
         let corners = shapes::star(tips, RADIUS);
         let places = corners.iter().map(|corner| [to_f64(&corner[0]), to_f64(&corner[1])]).collect();
@@ -38,12 +40,13 @@ impl Star {
         Some(Star { constraint, membership, corners: places })
     }
 
-    /// Where outputs lie.
+    /// Returns the constraint that inputs and outputs satisfy: membership in the star.
     pub fn constraint(&self) -> &Constraint {
         &self.constraint
     }
 
-    /// Rows `x1, x2, y1, y2`; each row has random numbers of its own, so that more rows begin with the same ones.
+    /// Generates rows `x1, x2, y1, y2`. Each row has random numbers of its own: a longer table begins with the same
+    /// rows.
     pub fn rows(&self, count: usize, seed: u64) -> Vec<f64> {
         let row = |index: usize| {
             let mut stream = Stream::new(seed, index as u64);
@@ -64,7 +67,7 @@ impl Star {
         }
     }
 
-    /// The mean of the true log-density over rows: what no model can beat but by chance.
+    /// Returns the mean of the true log-density over rows, which no predictor exceeds except by chance.
     pub fn mean_log_density(&self, rows: &[f64]) -> f64 {
         let (nodes, weights) = gauss(NODES);
         let each = rows.par_chunks_exact(4).map(|row| {
@@ -75,8 +78,8 @@ impl Star {
         logs.iter().sum::<f64>() / logs.len().max(1) as f64
     }
 
-    /// The mass of the two Cauchy distributions around x on the star. By Green's theorem it is an integral along the edge: of the density of the first
-    /// coordinate times the distribution function of the second.
+    /// Returns the mass of the two Cauchy distributions around `x` on the star. By Green's theorem it is an integral
+    /// along the boundary, of the density of the first coordinate times the distribution function of the second.
     fn mass(&self, x: [f64; 2], nodes: &[f64], weights: &[f64]) -> f64 {
         let cdf = |offset: f64| (offset / scale()).atan() / std::f64::consts::PI;
         let mut sum = 0.0;
@@ -97,21 +100,21 @@ fn log_cauchy(offset: f64) -> f64 {
     -(std::f64::consts::PI * scale() * (1.0 + z * z)).ln()
 }
 
-/// Gauss-Legendre nodes and weights on [0, 1].
+/// Returns Gauss-Legendre nodes and weights on [0, 1], by Newton's method.
 fn gauss(points: usize) -> (Vec<f64>, Vec<f64>) {
     let root = |k: usize| {
         let mut x = (std::f64::consts::PI * (k as f64 + 0.75) / (points as f64 + 0.5)).cos();
-        let mut slope = 1.0;
+        let mut derivative = 1.0;
         for _ in 0..50 {
             let (mut below, mut p) = (0.0, 1.0);
             for j in 0..points {
                 let j = j as f64;
                 (below, p) = (p, ((2.0 * j + 1.0) * x * p - j * below) / (j + 1.0));
             }
-            slope = points as f64 * (x * p - below) / (x * x - 1.0);
-            x -= p / slope;
+            derivative = points as f64 * (x * p - below) / (x * x - 1.0);
+            x -= p / derivative;
         }
-        ((1.0 - x) / 2.0, 1.0 / ((1.0 - x * x) * slope * slope))
+        ((1.0 - x) / 2.0, 1.0 / ((1.0 - x * x) * derivative * derivative))
     };
     (0..points).map(root).unzip()
 }

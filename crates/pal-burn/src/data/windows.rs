@@ -1,38 +1,40 @@
-//! From tracks to questions about the future: where will somebody be, given where they were at five moments?
+//! From tracks to rows of data about the future: where will somebody be, given where they were at five times?
 
 use std::collections::BTreeMap;
 
 use pal::random::Stream;
 
-/// Past positions in a window, the present one included.
+/// The number of past positions in a window, the present one included.
 pub const PAST: usize = 5;
 
 /// A position on a track.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Position {
-    /// Which track.
+    /// The name of the track.
     pub track: String,
-    /// When, in any unit that grows.
+    /// The time, in any unit.
     pub time: f64,
-    /// Where.
+    /// The coordinates.
     pub place: [f64; 2],
 }
 
-/// How windows are cut.
+/// How windows are cut from tracks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowSettings {
-    /// Positions between two moments of a window.
+    /// The distance between successive times of a window, in positions of the track.
     pub step: usize,
-    /// Future positions drawn for each window.
+    /// The number of future positions drawn for each window.
     pub futures: usize,
     /// Positions closer than this to the one before are left out.
     pub min_distance: f64,
-    /// Seed of the draws.
+    /// The seed of the draws.
     pub seed: u64,
 }
 
-/// One row for each window and future: the track, `x0, y0` (now) to `x4, y4` (four steps ago), and the future `x, y`. Half of the futures are drawn from the
-/// whole rest of the track, half from its next `step` positions.
+/// Returns one row per window and future: the track, `x0, y0` (now) to `x4, y4` (four steps ago), and the future `x,
+/// y`.
+///
+/// Half of the futures are drawn from all later positions of the track, half from its next `step` positions.
 pub fn windows(positions: &[Position], settings: &WindowSettings) -> Vec<(String, [f64; 2 * PAST + 2])> {
     let mut tracks: BTreeMap<&str, Vec<&Position>> = BTreeMap::new();
     positions.iter().for_each(|position| tracks.entry(&position.track).or_default().push(position));
@@ -52,8 +54,8 @@ pub fn windows(positions: &[Position], settings: &WindowSettings) -> Vec<(String
         let mut stream = Stream::new(settings.seed, number as u64);
         for now in span..positions.len().saturating_sub(1) {
             for future in 0..settings.futures {
-                let rest = positions.len() - 1 - now;
-                let reach = if future % 2 == 0 { rest } else { rest.min(settings.step) };
+                let later = positions.len() - 1 - now;
+                let reach = if future % 2 == 0 { later } else { later.min(settings.step) };
                 let ahead = 1 + (stream.unit() * reach as f64) as usize;
                 let mut row = [0.0; 2 * PAST + 2];
                 for past in 0..PAST {

@@ -1,7 +1,7 @@
-//! Where tensors live: the CPU, or a GPU through Vulkan, Metal or DirectX 12 with the cargo feature `wgpu`.
+//! Devices that tensors live on: the CPU, or a GPU through Vulkan, Metal or DirectX 12 with the cargo feature `wgpu`.
 //!
-//! A GPU may lack a precision, or compute in it and be wrong without saying so: logarithms and exponentials in doubles are a known case. So every device is
-//! asked to show what it can do before work is entrusted to it: see [`check`].
+//! A GPU may lack a precision, or compute wrongly in it without any error: logarithms and exponentials in float64 are a
+//! known case. So every device is tested before it is used: see [`check`].
 //!
 //! ```
 //! use burn::tensor::DType;
@@ -25,7 +25,7 @@ use thiserror::Error;
 
 pub use probe::{Operation, probe};
 
-/// What to compute on.
+/// Which device to compute on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// All cores of the processor.
@@ -35,17 +35,17 @@ pub enum Choice {
     Gpu,
 }
 
-/// What is to be computed.
+/// A kind of computation, which decides the operations that a device must do correctly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Log-densities and their gradients: everything that a [`PalLayer`](crate::PalLayer) does.
+    /// Log-densities and their gradients, as a [`PalLayer`](crate::PalLayer) computes them.
     LogSpace,
-    /// Products and sums alone: [`cubature`](crate::cubature).
+    /// Products and sums only, as [`cubature`](crate::cubature) needs them.
     Products,
 }
 
 impl Work {
-    /// What it is made of.
+    /// Returns the operations that the computation uses.
     pub fn operations(self) -> &'static [Operation] {
         match self {
             Work::LogSpace => &Operation::ALL,
@@ -62,54 +62,55 @@ pub enum DeviceError {
     NotCompiled,
     /// There is no GPU, or no driver for it.
     #[error(
-        "no GPU can be used: {0}. Install the Vulkan, Metal or DirectX 12 driver of the GPU (on Linux, Mesa's lavapipe stands in for one), or use the CPU"
+        "no GPU can be used: {0}. Install the Vulkan, Metal or DirectX 12 driver of the GPU (on Linux, Mesa's lavapipe \
+         stands in for one), or use the CPU"
     )]
     NoAdapter(String),
-    /// A type of numbers that nothing here is made for.
+    /// A number type that the algorithms are not made for.
     #[error("numbers of type {0:?} are not precise enough here; use F32 or F64")]
     Precision(DType),
-    /// The device does not know the type of numbers.
+    /// The device does not support the number type.
     #[error("{device} has no numbers of type {dtype:?}; {}", alternative(*.dtype))]
     Unsupported {
-        /// its name
+        /// The name of the device.
         device: String,
-        /// the type asked for
+        /// The number type asked for.
         dtype: DType,
     },
-    /// The device computes something else than it should.
+    /// The device computes a wrong result.
     #[error("{device} is wrong in {operation} of {dtype:?}: {got:e} instead of {want:e}; {}", alternative(*.dtype))]
     Wrong {
-        /// its name
+        /// The name of the device.
         device: String,
-        /// what it was asked to compute
+        /// The operation that was tested.
         operation: Operation,
-        /// in which precision
+        /// The number type of the test.
         dtype: DType,
-        /// what it gave
+        /// The result of the device.
         got: f64,
-        /// what is true
+        /// The correct result.
         want: f64,
     },
-    /// The device gives up.
+    /// The device returns no result.
     #[error("{device} fails in {operation} of {dtype:?}: {message}; {}", alternative(*.dtype))]
     Failed {
-        /// its name
+        /// The name of the device.
         device: String,
-        /// what it was asked to compute
+        /// The operation that was tested.
         operation: Operation,
-        /// in which precision
+        /// The number type of the test.
         dtype: DType,
-        /// its own words
+        /// The message of the driver.
         message: String,
     },
 }
 
-/// What would work.
+/// Says what to use instead.
 fn alternative(dtype: DType) -> &'static str {
     if dtype == DType::F64 { "use F32 on it, or the CPU" } else { "use the CPU" }
 }
 
-/// The device of one's choice.
+/// Opens the chosen device.
 pub fn open(choice: Choice) -> Result<Device, DeviceError> {
     match choice {
         Choice::Cpu => Ok(Device::flex()),
@@ -122,7 +123,7 @@ fn open_gpu() -> Result<Device, DeviceError> {
     Err(DeviceError::NotCompiled)
 }
 
-/// Only through interfaces made for computing: OpenGL, which burn would fall back to, has no doubles and is not what anybody asks for.
+/// Opens a GPU through an interface that is made for computing. OpenGL, which burn would fall back to, has no float64.
 #[cfg(feature = "wgpu")]
 fn open_gpu() -> Result<Device, DeviceError> {
     use burn::tensor::wgpu::WgpuBackend;
@@ -135,7 +136,7 @@ fn open_gpu() -> Result<Device, DeviceError> {
     } else {
         &[WgpuBackend::Vulkan]
     };
-    // An interface can be opened once.
+    // An interface can be opened only once per process.
     static OPENED: OnceLock<Result<Device, DeviceError>> = OnceLock::new();
     let opened = OPENED.get_or_init(|| {
         let mut reasons = Vec::new();
@@ -150,7 +151,7 @@ fn open_gpu() -> Result<Device, DeviceError> {
     opened.clone()
 }
 
-/// What a device calls itself.
+/// Returns the name by which a device identifies itself.
 pub fn name(device: &Device) -> String {
     #[cfg(feature = "wgpu")]
     if let Some(identity) = device.identity() {
@@ -159,11 +160,13 @@ pub fn name(device: &Device) -> String {
     format!("{device:?}")
 }
 
-/// Whether a device does all operations of a kind of work right in a precision; if not, which one is wrong. Every device is asked once.
+/// Tests whether a device does all operations of a computation correctly in a precision; the error names the first one
+/// that it gets wrong. The answer is remembered, so that every device is tested only once.
 pub fn check(device: &Device, dtype: DType, work: Work) -> Result<(), DeviceError> {
     type Answer = (Device, DType, Work, Result<(), DeviceError>);
     static ANSWERS: Mutex<Vec<Answer>> = Mutex::new(Vec::new());
-    // Held while the device is asked, so that threads do not ask at the same time. Whole answers are pushed, so what a panic leaves is sound.
+    // The lock is held during the test, so that threads do not test at the same time. Answers are pushed when they are
+    // complete, so a panic leaves the list in a sound state.
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     let known = answers.iter().find(|(d, t, w, _)| (d, *t, *w) == (device, dtype, work));
     if let Some((.., answer)) = known {

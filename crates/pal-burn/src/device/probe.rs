@@ -1,4 +1,4 @@
-//! Operations tried on a device and compared with the processor, number by number.
+//! Tests of single tensor operations on a device, compared number by number with the CPU.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor, TensorData};
 
 use super::{DeviceError, name};
 
-/// A tensor operation that something in this crate relies on.
+/// A tensor operation that this crate relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Sums and differences of entries.
@@ -26,7 +26,7 @@ pub enum Operation {
     Exponential,
     /// Natural logarithms.
     Logarithm,
-    /// Logarithms of shares.
+    /// Logarithms of softmax.
     LogSoftmax,
     /// The largest entry of each row.
     Maximum,
@@ -34,18 +34,18 @@ pub enum Operation {
     Sum,
     /// Filling where a mask is set, with an infinity.
     Mask,
-    /// Cutting out a part, and putting one in.
+    /// Reading and assigning slices.
     Slice,
-    /// Columns by their numbers.
+    /// Selecting columns by index.
     Selection,
     /// Products of matrices.
     MatrixProduct,
-    /// Products of stacks of matrices.
+    /// Batched products of matrices.
     StackedMatrixProduct,
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Operation; 16] = [
         Operation::Addition,
         Operation::Multiplication,
@@ -65,7 +65,7 @@ impl Operation {
         Operation::StackedMatrixProduct,
     ];
 
-    /// Those without division, roots and logarithms.
+    /// The operations of cubature, without division, roots and logarithms.
     pub const PRODUCTS: [Operation; 6] = [
         Operation::Addition,
         Operation::Multiplication,
@@ -87,26 +87,27 @@ impl fmt::Display for Operation {
             Operation::Clamp => "clamping",
             Operation::Exponential => "exponentials",
             Operation::Logarithm => "logarithms",
-            Operation::LogSoftmax => "logarithms of shares",
+            Operation::LogSoftmax => "log-softmax",
             Operation::Maximum => "maxima",
             Operation::Sum => "sums",
             Operation::Mask => "masks",
             Operation::Slice => "slices",
             Operation::Selection => "selection",
             Operation::MatrixProduct => "matrix products",
-            Operation::StackedMatrixProduct => "products of stacked matrices",
+            Operation::StackedMatrixProduct => "batched matrix products",
         })
     }
 }
 
-/// Rows and columns of the matrices that are tried.
+/// The numbers of rows and columns of the matrices in the tests.
 const ROWS: usize = 12;
 const COLUMNS: usize = 7;
 const SIZE: usize = ROWS * COLUMNS;
 
-/// Tries one operation on a device in single or double precision.
+/// Tests one operation on a device in float32 or float64.
 pub fn probe(device: &Device, dtype: DType, operation: Operation) -> Result<(), DeviceError> {
-    // Beyond what graphics interfaces allow their exponentials and logarithms in single precision, and far below what garbage looks like.
+    // More than the error that graphics interfaces allow for float32 exponentials and logarithms, and far less than
+    // that of a wrong result.
     let tolerance = match dtype {
         DType::F32 => 2e-5,
         DType::F64 => 1e-13,
@@ -122,7 +123,7 @@ pub fn probe(device: &Device, dtype: DType, operation: Operation) -> Result<(), 
         .map_err(|error| error.to_string())
         .and_then(|data| data.try_into_vec().map_err(|error| format!("{error:?}")))
         .map_err(|message| DeviceError::Failed { device: name(device), operation, dtype, message })?;
-    // Entries of sums and products of matrices are as wrong as their terms are large, and those are at most about 1.
+    // The errors of sums and matrix products are proportional to the size of their terms, which is at most about 1.
     let close =
         |got: f64, want: f64| got == want || (got - want).abs() <= tolerance * (want.abs() + trial.floor(operation));
     match got.iter().zip(&want).find(|(got, want)| !close(**got, **want)) {
@@ -141,18 +142,18 @@ struct Trial {
 }
 
 impl Trial {
-    /// Numbers as the device holds them.
+    /// Rounds numbers to the precision of the test.
     fn rounded(&self, values: impl Iterator<Item = f64>) -> Vec<f64> {
         let single = self.dtype == DType::F32;
         values.map(|x| if single { f64::from(x as f32) } else { x }).collect()
     }
 
-    /// Numbers between -1 and 1 with all digits in use.
+    /// Returns numbers between -1 and 1 with all digits in use.
     fn signed(&self) -> Vec<f64> {
         self.rounded((0..SIZE).map(|k| (1.0 + 7.7 * k as f64).sin()))
     }
 
-    /// Positive numbers of all sizes, down to the smallest whose logarithm a layer takes.
+    /// Returns positive numbers of all magnitudes, down to the smallest one whose logarithm a layer takes.
     fn positive(&self) -> Vec<f64> {
         let least = crate::layer::tiny(self.dtype).ln();
         self.rounded((0..SIZE).map(|k| (least * (1.0 - 1.2 * k as f64 / (SIZE - 1) as f64)).exp()))
@@ -165,18 +166,19 @@ impl Trial {
         )
     }
 
-    /// What an error may be measured against where the value itself is about 0.
+    /// Returns what is added to the size of the correct value before the relative error is taken: where a result near 0
+    /// has terms of size 1, the error is that of its terms.
     fn floor(&self, operation: Operation) -> f64 {
         use Operation::*;
         match operation {
             Addition | Logarithm | LogSoftmax | Sum | MatrixProduct | StackedMatrixProduct => 1.0,
-            // What is too small for normal singles may come out as 0.
+            // Results below the smallest normal float32 may come out as 0.
             Exponential => 1e-33,
             _ => 0.0,
         }
     }
 
-    /// What the device makes of an operation, row by row, and what is true.
+    /// Returns the entries that the device computes, row by row, and the correct ones.
     fn run(&self, operation: Operation) -> (Tensor<1>, Vec<f64>) {
         let x = self.signed();
         let each = |values: &[f64], f: &dyn Fn(f64) -> f64| values.iter().map(|x| f(*x)).collect::<Vec<f64>>();
@@ -215,11 +217,11 @@ impl Trial {
                 (self.tensor(&y).log(), each(&y, &f64::ln))
             }
             Operation::LogSoftmax => {
-                let shares = |row: &[f64]| {
+                let log_softmax_of = |row: &[f64]| {
                     let total: f64 = row.iter().map(|x| x.exp()).sum();
                     row.iter().map(|x| x - total.ln()).collect::<Vec<f64>>()
                 };
-                (log_softmax(self.tensor(&x), 1), x.chunks(COLUMNS).flat_map(shares).collect())
+                (log_softmax(self.tensor(&x), 1), x.chunks(COLUMNS).flat_map(log_softmax_of).collect())
             }
             Operation::Maximum => {
                 (self.tensor(&x).max_dim(1), rows(&|row| row.iter().copied().fold(f64::NEG_INFINITY, f64::max)))
@@ -262,7 +264,7 @@ impl Trial {
     }
 }
 
-/// A matrix times its transpose.
+/// Returns a matrix times its transpose.
 fn gram(rows: &[f64]) -> Vec<f64> {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     rows.chunks(COLUMNS).flat_map(|a| rows.chunks(COLUMNS).map(move |b| product(a, b))).collect()

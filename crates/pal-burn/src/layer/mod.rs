@@ -1,14 +1,14 @@
-//! From parameters to log-densities by tensor operations.
+//! The layer: from parameters of a family to log-densities by tensor operations.
 
 mod spline;
 mod student_t;
 mod sum_of_squares;
 
 use burn::tensor::{Bool, DType, Device, Tensor, TensorData};
-use pal::density::Density;
-use pal::density::{DensityError, Family, Recipe};
+use pal::density::{Density, DensityError, Family, Recipe};
 
 use crate::device::{self, DeviceError, Work};
+use crate::predictor::to_f64_vec;
 use spline::SplineTensors;
 pub use student_t::StudentTHead;
 use sum_of_squares::SumOfSquaresTensors;
@@ -36,7 +36,7 @@ use sum_of_squares::SumOfSquaresTensors;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PalLayer {
-    compiled: Family,
+    family: Family,
     constants: Constants,
     device: Device,
     dtype: DType,
@@ -48,7 +48,7 @@ enum Constants {
     SumOfSquares(SumOfSquaresTensors),
 }
 
-/// Points of a batch as constants: what the layer needs to know of them.
+/// The points of a batch, prepared for a layer: their features, and which of them are outside the constraint.
 #[derive(Clone, Debug)]
 pub struct Points {
     features: Tensor<2>,
@@ -57,61 +57,64 @@ pub struct Points {
 }
 
 impl Points {
-    /// How many there are.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.features.dims()[0]
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether all of them satisfy the constraint.
+    /// Returns whether all points satisfy the constraint.
     pub fn all_inside(&self) -> bool {
         self.outside.is_none()
     }
 }
 
-/// What a batch is worth.
+/// The log-densities of a batch and the normalising constants behind them.
 #[derive(Clone, Debug)]
 pub struct Likelihood {
     /// The log-density of each point.
     pub log_prob: Tensor<1>,
-    /// The largest logarithm of an integral `I` behind each parameter vector: for splines of any of its components.
+    /// For each parameter vector the logarithm of its normalising constant; for mixtures the largest one of a
+    /// component.
     pub log_integral: Tensor<1>,
 }
 
 impl PalLayer {
-    /// The layer on a device, with constants of a precision: single, or double where the device does it right. A device that is wrong in one of the
-    /// operations is refused, with the name of the operation; so are doubles on many GPUs.
-    pub fn new(compiled: &Family, device: &Device, dtype: DType) -> Result<PalLayer, DeviceError> {
-        // Constants take no part in gradients; they go with tensors that do.
+    /// Puts the constants of a family on a device, in float32 or float64.
+    ///
+    /// A device that computes one of the operations wrongly in that precision is refused, with the name of the
+    /// operation; many GPUs do so in float64.
+    pub fn new(family: &Family, device: &Device, dtype: DType) -> Result<PalLayer, DeviceError> {
+        // Constants have no gradients, but can be combined with tensors that do.
         let device = device.clone().without_autodiff();
         device::check(&device, dtype, Work::LogSpace)?;
         let place = Place { device: &device, dtype };
-        let constants = match compiled.recipe() {
+        let constants = match family.recipe() {
             Recipe::Spline(recipe) => Constants::Spline(SplineTensors::new(&recipe, place)),
             Recipe::SumOfSquares(recipe) => Constants::SumOfSquares(SumOfSquaresTensors::new(&recipe, place)),
         };
-        Ok(PalLayer { compiled: compiled.clone(), constants, device, dtype })
+        Ok(PalLayer { family: family.clone(), constants, device, dtype })
     }
 
-    /// The family.
-    pub fn compiled(&self) -> &Family {
-        &self.compiled
+    /// Returns the family.
+    pub fn family(&self) -> &Family {
+        &self.family
     }
 
-    /// How many outputs a network must have.
+    /// Returns the length of a parameter vector: the number of outputs that a network in front of the layer must have.
     pub fn num_params(&self) -> usize {
-        self.compiled.num_params()
+        self.family.num_params()
     }
 
-    /// Prepares points, row by row.
+    /// Prepares points, given row by row in the order of the variables of the constraint.
     pub fn points(&self, points: &[f64]) -> Result<Points, DensityError> {
-        let (features, inside) = self.compiled.features(points)?;
+        let (features, inside) = self.family.features(points)?;
         let place = Place { device: &self.device, dtype: self.dtype };
-        let features = place.matrix(features, inside.len(), self.compiled.family().num_features());
+        let features = place.matrix(features, inside.len(), self.family.family().num_features());
         let outside = inside.contains(&false).then(|| {
             let outside: Vec<bool> = inside.iter().map(|inside| !inside).collect();
             Tensor::<1, Bool>::from_data(TensorData::new(outside, [inside.len()]), &self.device)
@@ -119,12 +122,14 @@ impl PalLayer {
         Ok(Points { features, outside })
     }
 
-    /// The log-density of each point: under its own row of `params`, or all under the only row. Minus infinity outside the constraint, with gradients of
-    /// zero. Where the density is zero inside the constraint, the logarithm of the smallest number at hand, so that training can go on.
+    /// Returns the log-density of each point, under its own row of `params` or, where `params` has one row, under that.
+    ///
+    /// It is minus infinity outside the constraint, with a gradient of zero. Where the density vanishes inside the
+    /// constraint, it is the logarithm of a very small number instead, so that training can continue.
     ///
     /// # Panics
     ///
-    /// As tensor operations do, if the shapes do not fit.
+    /// If `params` has neither one row nor one per point, or not [`PalLayer::num_params`] columns.
     pub fn log_prob(&self, params: Tensor<2>, points: &Points) -> Tensor<1> {
         let log_prob = self.likelihood(params, points).log_prob;
         match &points.outside {
@@ -133,15 +138,19 @@ impl PalLayer {
         }
     }
 
-    /// The loss of the paper: the mean of minus the log-density, plus the mean of `(log I - 10)^2` where `log I > 10`, which keeps parameters in the range
-    /// of numbers. Densities do not depend on the size of I.
+    /// Returns the loss of the PAL paper (Appendix B.3): the mean negative log-likelihood, plus the mean of
+    /// `(log I - 10)^2` over the rows with `log I > 10`, where I is the normalising constant.
+    ///
+    /// Densities do not depend on the scale of the parameters; the penalty keeps I in the range of floating-point
+    /// numbers.
     pub fn loss(&self, params: Tensor<2>, points: &Points) -> Tensor<1> {
         let Likelihood { log_prob, log_integral } = self.likelihood(params, points);
         let excess = (log_integral - 10.0).clamp_min(0.0);
         excess.square().mean() - log_prob.mean()
     }
 
-    /// Log-densities of points that are inside the constraint, and integrals.
+    /// Returns log-densities and normalising constants. Unlike [`PalLayer::log_prob`] it does not look at whether
+    /// points are inside the constraint.
     pub fn likelihood(&self, params: Tensor<2>, points: &Points) -> Likelihood {
         match &self.constants {
             Constants::Spline(tensors) => tensors.likelihood(params, points.features.clone()),
@@ -149,14 +158,13 @@ impl PalLayer {
         }
     }
 
-    /// The densities of parameter vectors, for queries: samples, probabilities, modes.
+    /// Returns the density of each row of parameters, for queries: samples, probabilities, modes.
     pub fn densities(&self, params: Tensor<2>) -> Result<Vec<Density>, DensityError> {
-        let params: Vec<f64> = params.into_data_dtype(DType::F64).try_into_vec().unwrap_or_default();
-        self.compiled.densities(&params)
+        self.family.densities(&to_f64_vec(params))
     }
 }
 
-/// Where constants go.
+/// The device and precision of constants.
 #[derive(Clone, Copy)]
 struct Place<'d> {
     device: &'d Device,
@@ -169,12 +177,12 @@ impl Place<'_> {
     }
 }
 
-/// The smallest number whose logarithm is taken: below it a value counts as zero.
+/// Returns the smallest number whose logarithm is taken; smaller values count as zero.
 pub(crate) fn tiny(dtype: DType) -> f64 {
     if dtype == DType::F64 { 1e-280 } else { 1e-35 }
 }
 
-/// The logarithm of the sum of exponentials along the second axis.
+/// Computes the logarithm of the sum of exponentials of each row.
 pub(crate) fn log_sum_exp(terms: Tensor<2>) -> Tensor<1> {
     let largest = terms.clone().detach().max_dim(1);
     let sum = (terms - largest.clone()).exp().sum_dim(1);

@@ -1,84 +1,57 @@
-//! Everything a training needs to go on later, to the identical result.
+//! Checkpoints: everything that training needs to continue later with a bitwise identical result.
 
 use std::collections::HashMap;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::{SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::{Best, TrainSettings, Trainer};
-use crate::model::Model;
-use crate::optimiser::Optimiser;
+use crate::optimiser::{Optimiser, OptimiserState};
+use crate::predictor::Trainable;
 use crate::weights::{self, Real};
 
-const VERSION: &str = "pal-checkpoint-1";
+const VERSION: &str = "pal-checkpoint-2";
 
 /// Why a checkpoint cannot be used.
 #[derive(Debug, Error)]
 pub enum CheckpointError {
-    /// It is not one, or damaged.
+    /// The bytes are not a checkpoint of this version, or damaged.
     #[error("not a checkpoint: {0}")]
     Damaged(String),
-    /// It belongs to another training.
-    #[error("the checkpoint is of another training: {0}")]
+    /// The checkpoint belongs to other settings, other data or another network.
+    #[error("the checkpoint belongs to another training: {0}")]
     Other(String),
 }
 
 #[derive(Serialize, Deserialize)]
 struct State {
     settings: TrainSettings,
-    /// What else must be the same.
+    /// Identifies the data and the predictor, which must be the same when training continues.
     about: String,
     epochs: usize,
     steps: u64,
     optimiser_steps: u64,
-    optimiser_weight: f64,
+    average_weight: f64,
     best: Option<(usize, f64)>,
 }
 
-/// Numbers as bytes.
-pub trait Bytes: Real {
-    /// The type in files.
-    const DTYPE: Dtype;
-    /// Little-endian bytes.
-    fn to_bytes(values: &[Self]) -> Vec<u8>;
-    /// And back.
-    fn from_bytes(bytes: &[u8]) -> Vec<Self>;
-}
-
-macro_rules! bytes {
-    ($type:ty, $dtype:expr) => {
-        impl Bytes for $type {
-            const DTYPE: Dtype = $dtype;
-            fn to_bytes(values: &[Self]) -> Vec<u8> {
-                values.iter().flat_map(|value| value.to_le_bytes()).collect()
-            }
-            fn from_bytes(bytes: &[u8]) -> Vec<Self> {
-                let (chunks, _) = bytes.as_chunks();
-                chunks.iter().map(|chunk| <$type>::from_le_bytes(*chunk)).collect()
-            }
-        }
-    };
-}
-bytes!(f32, Dtype::F32);
-bytes!(f64, Dtype::F64);
-
-impl<M: Model, T: Bytes> Trainer<M, T> {
-    /// The bytes of a checkpoint; `about` identifies data and model.
+impl<M: Trainable, T: Real> Trainer<M, T> {
+    /// Writes a checkpoint; `about` is a text of the caller that identifies the data and the predictor.
     pub fn checkpoint(&self, about: &str) -> Result<Vec<u8>, CheckpointError> {
-        let (optimiser_steps, optimiser_weight, memory) = self.optimiser.state();
+        let OptimiserState { steps: optimiser_steps, average_weight, memory } = self.optimiser.state();
         let state = State {
             settings: self.settings.clone(),
             about: about.to_string(),
             epochs: self.epochs,
             steps: self.steps,
-            optimiser_steps,
-            optimiser_weight,
+            optimiser_steps: *optimiser_steps,
+            average_weight: *average_weight,
             best: self.best(),
         };
         let mut tensors: Vec<(String, Vec<u8>)> = Vec::new();
         let mut add = |name: &str, index: usize, values: &[T]| {
-            tensors.push((format!("{name}.{index:05}"), T::to_bytes(values)));
+            tensors.push((format!("{name}.{index:05}"), bytemuck::cast_slice(values).to_vec()));
         };
         for (index, values) in weights::read::<M, T>(&self.model).iter().enumerate() {
             add("weights", index, values);
@@ -102,7 +75,8 @@ impl<M: Model, T: Bytes> Trainer<M, T> {
         safetensors::serialize(views, Some(metadata)).map_err(|error| damaged(&error))
     }
 
-    /// Goes on from a checkpoint. The model, the settings (epochs and patience aside) and `about` must be those of the checkpoint.
+    /// Continues from a checkpoint. The predictor, the settings (except epochs and patience) and `about` must be those
+    /// of the checkpoint.
     pub fn resume(
         model: M,
         settings: TrainSettings,
@@ -123,17 +97,16 @@ impl<M: Model, T: Bytes> Trainer<M, T> {
             return Err(CheckpointError::Other("its settings differ".to_string()));
         }
         if state.about != about {
-            return Err(CheckpointError::Other("its data or model differ".to_string()));
+            return Err(CheckpointError::Other("its data or its predictor differ".to_string()));
         }
         let sizes: Vec<usize> = weights::read::<M, T>(&model).iter().map(Vec::len).collect();
         let read = |name: &str| -> Result<Vec<Vec<T>>, CheckpointError> {
             let each = sizes.iter().enumerate().map(|(index, size)| {
                 let view = file.tensor(&format!("{name}.{index:05}")).map_err(|error| damaged(error.to_string()))?;
-                let values = T::from_bytes(view.data());
-                if view.dtype() != T::DTYPE || values.len() != *size {
+                if view.dtype() != T::DTYPE || view.data().len() != size * std::mem::size_of::<T>() {
                     return Err(CheckpointError::Other("its network has another shape".to_string()));
                 }
-                Ok(values)
+                Ok(bytemuck::pod_collect_to_vec::<u8, T>(view.data()))
             });
             each.collect()
         };
@@ -146,9 +119,10 @@ impl<M: Model, T: Bytes> Trainer<M, T> {
             Some((epoch, validation)) => Some(Best { epoch, validation, weights: read("best")? }),
             None => None,
         };
+        let optimiser = OptimiserState { steps: state.optimiser_steps, average_weight: state.average_weight, memory };
         Ok(Trainer {
             model: weights::write(model, &read("weights")?),
-            optimiser: Optimiser::restore(settings.optimiser, state.optimiser_steps, state.optimiser_weight, memory),
+            optimiser: Optimiser::restore(settings.optimiser, optimiser),
             settings,
             epochs: state.epochs,
             steps: state.steps,

@@ -1,4 +1,5 @@
-//! The loop that fits any [`Model`] by maximum likelihood.
+//! The loop that fits any [`Trainable`] density: shuffled batches, validation after every epoch, early stopping,
+//! checkpoints.
 
 mod checkpoint;
 mod rows;
@@ -9,25 +10,25 @@ use pal::formula::Membership;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::model::{Model, ModelError, doubles};
 use crate::optimiser::{Optimiser, OptimiserSettings};
+use crate::predictor::{PredictorError, Trainable, to_f64, to_f64_vec};
 use crate::weights::{self, Real};
 
-pub use checkpoint::{Bytes, CheckpointError};
+pub use checkpoint::CheckpointError;
 pub use rows::{Rows, Split, SplitError};
 
 /// How to train.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrainSettings {
-    /// Passes through the data at most.
+    /// The largest number of epochs (passes through the data).
     pub epochs: usize,
-    /// Rows per step.
+    /// The number of rows per step.
     pub batch: usize,
-    /// Epochs without a better validation after which training ends; `None` for never.
+    /// Training stops after this many epochs without a better validation log-likelihood; `None` for never.
     pub patience: Option<usize>,
-    /// Seed of the order of rows.
+    /// The seed of the order of rows.
     pub seed: u64,
-    /// How parameters are moved.
+    /// How a step updates the parameters.
     pub optimiser: OptimiserSettings,
 }
 
@@ -37,13 +38,13 @@ impl Default for TrainSettings {
     }
 }
 
-/// Why training ended.
+/// Why training stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
     /// All epochs are done.
     Epochs,
-    /// Validation did not improve any more.
+    /// The validation log-likelihood did not improve any more.
     Patience,
     /// The caller asked for it.
     Asked,
@@ -52,56 +53,56 @@ pub enum Stop {
 /// One pass through the data.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// Counted from 1.
+    /// The number of the epoch, counted from 1.
     pub number: usize,
-    /// The mean of minus the loss over its steps.
+    /// The mean negative loss over the rows, each taken at its step.
     pub train: f64,
-    /// The mean log-density of the validation rows afterwards.
+    /// The mean log-density of the validation rows after the epoch.
     pub validation: f64,
-    /// Whether this is the best so far.
+    /// Whether the validation log-likelihood is the best so far.
     pub best: bool,
-    /// How long it took.
+    /// The duration of the epoch, validation included.
     pub time: Duration,
 }
 
-/// What a training has just done.
+/// What training has just completed, as told to the callback of [`Trainer::run`].
 #[derive(Clone, Copy, Debug)]
-pub enum Moment<'e> {
+pub enum Milestone<'e> {
     /// A step within an epoch.
     Step {
-        /// The epoch, from 1.
+        /// The number of the epoch, counted from 1.
         epoch: usize,
-        /// The step, from 1.
+        /// The number of the step within the epoch, counted from 1.
         step: usize,
-        /// How many the epoch has.
+        /// The number of steps per epoch.
         of: usize,
     },
-    /// A whole epoch.
+    /// An epoch, with its validation.
     Epoch(&'e Epoch),
 }
 
-/// What goes wrong in training.
+/// Why training failed.
 #[derive(Debug, Error)]
 pub enum TrainError {
-    /// The model refuses.
+    /// The predictor cannot be evaluated on the data.
     #[error(transparent)]
-    Model(#[from] ModelError),
-    /// Numbers ran away.
+    Predictor(#[from] PredictorError),
+    /// The loss is infinite or not a number.
     #[error("the loss is {loss} at step {step} of epoch {epoch}; a smaller learning rate helps")]
     Diverged {
         /// The loss.
         loss: f64,
-        /// The step within the epoch, from 1.
+        /// The number of the step within the epoch, counted from 1.
         step: usize,
-        /// The epoch, from 1.
+        /// The number of the epoch, counted from 1.
         epoch: usize,
     },
 }
 
-/// Rows evaluated at a time.
+/// The number of rows that [`evaluate`] takes at a time, which limits its memory.
 const CHUNK: usize = 8192;
 
-/// A model in training.
+/// A predictor in training, with weights of type `T`.
 #[derive(Clone, Debug)]
 pub struct Trainer<M, T> {
     model: M,
@@ -119,30 +120,32 @@ struct Best<T> {
     weights: Vec<Vec<T>>,
 }
 
-impl<M: Model, T: Real> Trainer<M, T> {
-    /// Before the first step.
+impl<M: Trainable, T: Real> Trainer<M, T> {
+    /// Prepares training; nothing is trained before [`Trainer::run`].
     pub fn new(model: M, settings: TrainSettings) -> Trainer<M, T> {
         let optimiser = Optimiser::new(settings.optimiser);
         Trainer { model, settings, optimiser, epochs: 0, steps: 0, best: None }
     }
 
-    /// Epochs done.
+    /// Returns the number of completed epochs.
     pub fn epochs(&self) -> usize {
         self.epochs
     }
 
-    /// The number and the validation of the best epoch so far.
+    /// Returns the number of the best epoch so far and its validation log-likelihood.
     pub fn best(&self) -> Option<(usize, f64)> {
         self.best.as_ref().map(|best| (best.epoch, best.validation))
     }
 
-    /// Trains until a stop; `each` is told of every step and every epoch and may end it all by answering `false`. An epoch that is not over then is
-    /// forgotten by checkpoints, which are those of the epoch before.
+    /// Trains until all epochs are done, patience is exhausted, or `callback` returns `false`.
+    ///
+    /// The callback is called after every step and after every epoch; the one after an epoch is the place to store a
+    /// [`Trainer::checkpoint`]. An epoch that is interrupted is repeated when training resumes from there.
     pub fn run(
         &mut self,
         train: &Rows,
         validation: &Rows,
-        mut each: impl FnMut(&Trainer<M, T>, Moment) -> bool,
+        mut callback: impl FnMut(&Trainer<M, T>, Milestone) -> bool,
     ) -> Result<Stop, TrainError> {
         loop {
             if self.epochs >= self.settings.epochs {
@@ -153,19 +156,19 @@ impl<M: Model, T: Real> Trainer<M, T> {
             {
                 return Ok(Stop::Patience);
             }
-            let Some(epoch) = self.epoch(train, validation, &mut each)? else { return Ok(Stop::Asked) };
-            if !each(self, Moment::Epoch(&epoch)) {
+            let Some(epoch) = self.epoch(train, validation, &mut callback)? else { return Ok(Stop::Asked) };
+            if !callback(self, Milestone::Epoch(&epoch)) {
                 return Ok(Stop::Asked);
             }
         }
     }
 
-    /// One pass through the data in random order, and a validation.
+    /// Trains on all rows in random order and validates; returns `None` if the callback stops it on the way.
     fn epoch(
         &mut self,
         train: &Rows,
         validation: &Rows,
-        each: &mut impl FnMut(&Trainer<M, T>, Moment) -> bool,
+        callback: &mut impl FnMut(&Trainer<M, T>, Milestone) -> bool,
     ) -> Result<Option<Epoch>, TrainError> {
         let start = Instant::now();
         let order = train.shuffled(self.settings.seed, self.epochs as u64);
@@ -179,7 +182,7 @@ impl<M: Model, T: Real> Trainer<M, T> {
             }
             sum -= loss * chosen.len() as f64;
             count += chosen.len();
-            if !each(self, Moment::Step { epoch: self.epochs + 1, step: step + 1, of }) {
+            if !callback(self, Milestone::Step { epoch: self.epochs + 1, step: step + 1, of }) {
                 return Ok(None);
             }
         }
@@ -196,7 +199,7 @@ impl<M: Model, T: Real> Trainer<M, T> {
 
     fn step(&mut self, train: &Rows, chosen: &[usize]) -> Result<f64, TrainError> {
         let loss = self.model.loss(&train.batch(chosen, self.steps))?;
-        let value = doubles(loss.clone()).first().copied().unwrap_or(f64::NAN);
+        let value = to_f64(loss.clone());
         if value.is_finite() {
             self.model = self.optimiser.step(self.model.clone(), loss.backward());
             self.steps += 1;
@@ -204,12 +207,13 @@ impl<M: Model, T: Real> Trainer<M, T> {
         Ok(value)
     }
 
-    /// The model as it is now, without gradients.
+    /// Returns the predictor in its present state, without gradients: for schedule-free AdamW the average of its
+    /// iterates.
     pub fn averaged(&self) -> M {
         self.optimiser.averaged(self.model.clone()).valid()
     }
 
-    /// The model with the best validation.
+    /// Returns the predictor of the epoch with the best validation log-likelihood.
     pub fn finish(self) -> M {
         match &self.best {
             Some(best) => weights::write(self.model.valid(), &best.weights),
@@ -218,30 +222,33 @@ impl<M: Model, T: Real> Trainer<M, T> {
     }
 }
 
-/// Points of a model that violate a constraint.
+/// How many samples of a predictor violate a constraint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// How many were drawn.
+    /// The number of samples drawn.
     pub samples: usize,
-    /// How many of them are outside, by exact membership.
+    /// The number of samples outside the constraint, by exact membership.
     pub outside: usize,
 }
 
 impl Violation {
-    /// The share outside.
-    pub fn share(&self) -> f64 {
+    /// Returns the fraction of the samples that is outside the constraint.
+    pub fn fraction(&self) -> f64 {
         self.outside as f64 / self.samples.max(1) as f64
     }
 }
 
-/// Draws at least so many points and tells how many are outside. With inputs, as many for each of some rows, which are taken evenly.
-pub fn violation<M: Model>(
+/// Draws at least `samples` points and counts those outside the constraint.
+///
+/// With inputs, the same number of points is drawn for each of at most [`MAX_INPUT_ROWS`] rows, evenly spaced in
+/// `rows`.
+pub fn violation<M: Trainable>(
     model: &M,
     rows: &Rows,
     membership: &Membership,
     samples: usize,
     seed: u64,
-) -> Result<Violation, ModelError> {
+) -> Result<Violation, PredictorError> {
     let mut total = Violation { samples: 0, outside: 0 };
     let mut count = |points: Vec<f64>| {
         let inside = membership.contains_batch(&points);
@@ -249,36 +256,37 @@ pub fn violation<M: Model>(
         total.outside += inside.iter().filter(|inside| !**inside).count();
     };
     if rows.columns == 0 {
-        for (part, from) in (0..samples).step_by(DRAWN).enumerate() {
-            count(model.sample(None, DRAWN.min(samples - from), part_seed(seed, part))?);
+        for (block, from) in (0..samples).step_by(BLOCK).enumerate() {
+            count(model.sample(None, BLOCK.min(samples - from), block_seed(seed, block))?);
         }
         return Ok(total);
     }
-    let step = rows.len().div_ceil(ASKED).max(1);
-    let asked: Vec<usize> = (0..rows.len()).step_by(step).collect();
-    let each = samples.div_ceil(asked.len().max(1));
-    for (part, chosen) in asked.chunks((DRAWN / each.max(1)).max(1)).enumerate() {
-        count(model.sample(rows.batch(chosen, 0).inputs, each, part_seed(seed, part))?);
+    let step = rows.len().div_ceil(MAX_INPUT_ROWS).max(1);
+    let chosen: Vec<usize> = (0..rows.len()).step_by(step).collect();
+    let per_row = samples.div_ceil(chosen.len().max(1));
+    for (block, chosen) in chosen.chunks((BLOCK / per_row.max(1)).max(1)).enumerate() {
+        count(model.sample(rows.batch(chosen, 0).inputs, per_row, block_seed(seed, block))?);
     }
     Ok(total)
 }
 
-/// Rows of inputs that points are drawn for: getting ready for a row costs more than a point.
-const ASKED: usize = 1000;
+/// The largest number of rows of inputs that [`violation`] draws samples for: preparing a density for a row costs more
+/// than a sample of it.
+pub const MAX_INPUT_ROWS: usize = 1000;
 
-/// Points drawn at a time.
-const DRAWN: usize = 1 << 16;
+/// The number of samples that [`violation`] draws at a time, which limits its memory.
+const BLOCK: usize = 1 << 16;
 
-fn part_seed(seed: u64, part: usize) -> u64 {
-    seed ^ (part as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+fn block_seed(seed: u64, block: usize) -> u64 {
+    seed ^ (block as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// The mean log-density of rows.
-pub fn evaluate<M: Model>(model: &M, rows: &Rows) -> Result<f64, ModelError> {
+/// Returns the mean log-density of the rows.
+pub fn evaluate<M: Trainable>(model: &M, rows: &Rows) -> Result<f64, PredictorError> {
     let all: Vec<usize> = (0..rows.len()).collect();
     let mut sum = 0.0;
     for chosen in all.chunks(CHUNK) {
-        sum += doubles(model.log_prob(&rows.batch(chosen, 0))?).iter().sum::<f64>();
+        sum += to_f64_vec(model.log_prob(&rows.batch(chosen, 0))?).iter().sum::<f64>();
     }
     Ok(sum / rows.len().max(1) as f64)
 }

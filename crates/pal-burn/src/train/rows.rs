@@ -1,4 +1,4 @@
-//! Rows of data, and their division into three parts.
+//! Rows of data, and their division into rows for training, validation and testing.
 
 use std::collections::HashMap;
 
@@ -6,37 +6,37 @@ use burn::tensor::{DType, Device};
 use pal::random::Stream;
 use thiserror::Error;
 
-use crate::model::{Batch, matrix};
+use crate::predictor::{Batch, matrix};
 
-/// Inputs and outputs, row by row.
+/// The inputs and outputs of a data set, row by row.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// Scaled inputs.
+    /// The scaled inputs.
     pub inputs: Vec<f64>,
-    /// Inputs per row; 0 for an unconditional density.
+    /// The number of inputs per row; 0 for an unconditional density.
     pub columns: usize,
-    /// Points.
+    /// The outputs: one point per row.
     pub points: Vec<f64>,
-    /// Coordinates per point.
+    /// The number of coordinates per point.
     pub dimension: usize,
-    /// Where batches go.
+    /// The device that batches are put on.
     pub device: Device,
-    /// The precision of inputs.
+    /// The precision of the inputs of batches.
     pub dtype: DType,
 }
 
 impl Rows {
-    /// How many there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.points.len() / self.dimension.max(1)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
-    /// Some rows as a batch.
+    /// Makes a batch of the chosen rows, for the given step of training.
     pub fn batch(&self, chosen: &[usize], step: u64) -> Batch {
         let inputs = (self.columns > 0).then(|| {
             let values = pick(&self.inputs, self.columns, chosen);
@@ -45,7 +45,7 @@ impl Rows {
         Batch { inputs, points: pick(&self.points, self.dimension, chosen), dimension: self.dimension, step }
     }
 
-    /// The order of rows in an epoch.
+    /// Returns the order of the rows in an epoch.
     pub(super) fn shuffled(&self, seed: u64, epoch: u64) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
         shuffle(&mut order, &mut Stream::new(seed, epoch));
@@ -57,7 +57,7 @@ fn pick(values: &[f64], columns: usize, chosen: &[usize]) -> Vec<f64> {
     chosen.iter().flat_map(|row| &values[row * columns..(row + 1) * columns]).copied().collect()
 }
 
-/// The method of Fisher and Yates.
+/// Shuffles items by the method of Fisher and Yates.
 fn shuffle<T>(items: &mut [T], stream: &mut Stream) {
     for last in (1..items.len()).rev() {
         items.swap(last, (stream.unit() * (last + 1) as f64) as usize);
@@ -67,11 +67,11 @@ fn shuffle<T>(items: &mut [T], stream: &mut Stream) {
 /// Which rows are for training, validation and testing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// 70 % of the groups.
+    /// The rows for training: those of about 70 % of the groups.
     pub train: Vec<usize>,
-    /// 15 %.
+    /// The rows for validation: those of about 15 % of the groups.
     pub validation: Vec<usize>,
-    /// The rest.
+    /// The rows for testing: those of the remaining groups, about 15 %.
     pub test: Vec<usize>,
 }
 
@@ -79,12 +79,13 @@ pub struct Split {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{groups} groups cannot be split in three; at least 3 are needed")]
 pub struct SplitError {
-    /// How many there are.
+    /// The number of different groups.
     pub groups: usize,
 }
 
 impl Split {
-    /// By groups: rows of the same group stay together. Without groups, every row is one.
+    /// Splits rows at random such that rows of the same group stay together; `groups` has one entry per row. Where
+    /// there are no groups, give every row a different one.
     pub fn new<G: std::hash::Hash + Eq + Clone>(groups: &[G], seed: u64) -> Result<Split, SplitError> {
         let mut members: Vec<Vec<usize>> = Vec::new();
         let mut known: HashMap<&G, usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Integrals by cubature against exact ones.
+//! Integrals by cubature against exact integrals.
 
 use burn::tensor::{DType, Device};
 use pal::formula::{Constraint, GeoJsonOptions, Polygon, Ring, parse_geojson, reals};
@@ -28,7 +28,7 @@ pub fn campus() -> Region {
     region(parse_geojson(map, &GeoJsonOptions::default()).unwrap())
 }
 
-/// Regions with polynomials whose integrals are positive, so that a relative error means something.
+/// Regions with polynomials whose integrals are positive, so that relative errors make sense.
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for n in 1..=5 {
@@ -57,8 +57,8 @@ pub fn cases() -> Vec<Case> {
 
 type Case = (String, Region, Vec<Polynomial>);
 
-/// Cases on a device: within a relative error of the exact integral, within the bound that comes with it, and equal to the cubature of the library within
-/// both bounds.
+/// Checks cases on a device: each integral is within a relative error of the exact one and within its own error bound,
+/// and agrees with the cubature of the core within both bounds.
 pub fn check(cases: impl IntoIterator<Item = Case>, device: &Device, dtype: DType, tolerance: f64) {
     for (name, region, polynomials) in cases {
         for p in polynomials {

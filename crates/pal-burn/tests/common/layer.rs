@@ -1,4 +1,4 @@
-//! The layer against the library.
+//! The contract of a layer, for every kind of family: log-densities and gradients agree with the core.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
@@ -6,7 +6,7 @@ use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::PalLayer;
 
-/// Half of a box in n dimensions, with a hole.
+/// A box with a hole in n dimensions, cut by a hyperplane from two dimensions on.
 fn region(n: usize) -> Formula {
     let [x, y, z, w] = reals(["x", "y", "z", "w"]);
     let first = x.between(0, 3) & !(x.gt(1) & x.lt(2) & if n > 1 { y.gt(1) } else { x.gt(1) });
@@ -54,7 +54,7 @@ fn values(tensor: Tensor<1>) -> Vec<f64> {
     tensor.into_data_dtype(DType::F64).try_into_vec().unwrap()
 }
 
-/// Log-densities and gradients of all cases on a device, against the library in doubles.
+/// Log-densities and gradients of all cases on a device agree with the core, which computes in float64.
 pub fn check(device: &Device, dtype: DType, tolerance: f64) {
     let device = device.clone().autodiff();
     for (n, settings) in cases() {

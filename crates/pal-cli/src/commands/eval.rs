@@ -97,7 +97,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         rows: logs.len(),
         dropped,
         ll: finite(mean(&logs)),
-        violation: violation.share(),
+        violation: violation.fraction(),
         outside: violation.outside,
         samples: violation.samples,
         seconds: start.elapsed().as_secs_f64(),

@@ -68,9 +68,9 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         kind: learning.kind(hidden),
         inputs: columns.inputs.clone(),
         outputs: columns.outputs.clone(),
-        input_scaler: Scaler::of(&train.inputs, columns.inputs.len()),
-        output_scaler: Scaler::of(&train.points, columns.outputs.len()),
-        doubles: learning.doubles(),
+        input_scaler: Scaler::fit(&train.inputs, columns.inputs.len()),
+        output_scaler: Scaler::fit(&train.points, columns.outputs.len()),
+        float64: learning.float64(),
     };
     let untrained = plan.build(&constraint, family.as_ref(), &device.clone().autodiff(), learning.seed)?;
     let params = weights::count(&untrained);
@@ -82,7 +82,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
             Saved::Densities(Densities::new(family, model.params(None)).context("the trained density")?)
         }
         (_, family) => {
-            let file = NetworkFile { plan, constraint, family, model: trained.model };
+            let file = NetworkFile { plan, constraint, family, predictor: trained.model };
             // Read back, so that it is evaluated where every reader evaluates it, wherever it was trained.
             Saved::Network(Box::new(NetworkFile::from_bytes(&file.to_bytes()?, &Device::flex())?))
         }
@@ -105,7 +105,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         train_ll: likelihood(train)?,
         val_ll: likelihood(validation)?,
         test_ll: likelihood(test)?,
-        violation: violation.share(),
+        violation: violation.fraction(),
         outside: violation.outside,
         samples: violation.samples,
         params,

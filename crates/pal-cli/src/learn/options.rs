@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use pal::formula::Membership;
 use pal_burn::device::{self, Choice, Work};
-use pal_burn::{DType, Device, Kind, OptimiserSettings, RelaxedSettings, Rule, TrainSettings};
+use pal_burn::{DType, Device, OptimiserSettings, PredictorKind, RelaxedSettings, TrainSettings, UpdateRule};
 
 use super::data::{Columns, DataReader, Parts};
 use crate::family::FamilyArgs;
@@ -204,29 +204,32 @@ impl Learning {
     }
 
     /// What the model looks like.
-    pub fn kind(&self, hidden: &[usize]) -> Kind {
+    pub fn kind(&self, hidden: &[usize]) -> PredictorKind {
         let hidden = hidden.to_vec();
         match self.baseline {
             None => {
                 let usual = if self.conditional && self.family.is_spline() { Head::StudentT } else { Head::Plain };
-                Kind::Pal { hidden, student_t: self.head.unwrap_or(usual) == Head::StudentT }
+                PredictorKind::Pal { hidden, student_t: self.head.unwrap_or(usual) == Head::StudentT }
             }
             Some(Baseline::Gmm | Baseline::Mdn) => {
-                Kind::Mixture { components: self.family.components.unwrap_or(50), hidden }
+                PredictorKind::Mixture { components: self.family.components.unwrap_or(50), hidden }
             }
-            Some(Baseline::Flow) => Kind::Flow {
+            Some(Baseline::Flow) => PredictorKind::Flow {
                 transforms: self.transforms.unwrap_or(5),
                 bins: 8,
                 hidden: if hidden.is_empty() { vec![128, 128] } else { hidden },
             },
             Some(Baseline::Dsp) => {
                 let start = self.multiplier.unwrap_or(0.1);
-                Kind::Relaxed { hidden, relaxed: RelaxedSettings { start, seed: self.seed, ..Default::default() } }
+                PredictorKind::Relaxed {
+                    hidden,
+                    relaxed: RelaxedSettings { start, seed: self.seed, ..Default::default() },
+                }
             }
         }
     }
 
-    pub fn doubles(&self) -> bool {
+    pub fn float64(&self) -> bool {
         // Doubles cost little where there is no network to speak of; GPUs are made for singles.
         let network = self.conditional || self.baseline == Some(Baseline::Flow) || self.device == DeviceName::Gpu;
         let usual = if network { Precision::F32 } else { Precision::F64 };
@@ -238,7 +241,7 @@ impl Learning {
             DeviceName::Cpu => Ok(device::open(Choice::Cpu)?),
             DeviceName::Gpu => {
                 let device = device::open(Choice::Gpu).context("--device gpu")?;
-                let dtype = if self.doubles() { DType::F64 } else { DType::F32 };
+                let dtype = if self.float64() { DType::F64 } else { DType::F32 };
                 device::check(&device, dtype, Work::LogSpace).context("--device gpu")?;
                 Ok(device)
             }
@@ -249,8 +252,8 @@ impl Learning {
     pub fn settings(&self) -> TrainSettings {
         let learning_rate = self.learning_rate.unwrap_or(if self.conditional { 1e-3 } else { 1e-2 });
         let rule = match self.optimiser {
-            OptimiserName::Adam => Rule::Adam,
-            OptimiserName::ScheduleFree => Rule::ScheduleFree,
+            OptimiserName::Adam => UpdateRule::Adam,
+            OptimiserName::ScheduleFree => UpdateRule::ScheduleFree,
         };
         TrainSettings {
             epochs: self.epochs,

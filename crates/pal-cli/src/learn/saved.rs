@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::Model as Densities;
 use pal::formula::Constraint;
-use pal_burn::{Device, Model as _, NetworkFile, Predictor, Rows, Violation};
+use pal_burn::{Device, NetworkFile, Predictor, Rows, Trainable as _, Violation};
 
 use super::data::{Columns, Data};
 use crate::model_file;
@@ -74,7 +74,7 @@ impl Saved {
                 let all: Vec<usize> = (0..rows.len()).collect();
                 let mut logs = Vec::with_capacity(all.len());
                 for part in all.chunks(PART) {
-                    logs.extend(pal_burn::doubles(file.model.log_prob(&rows.batch(part, 0))?));
+                    logs.extend(pal_burn::to_f64_vec(file.predictor.log_prob(&rows.batch(part, 0))?));
                 }
                 Ok(logs)
             }
@@ -97,7 +97,7 @@ impl Saved {
                 Ok(total)
             }
             Saved::Network(file) => {
-                Ok(pal_burn::violation(&file.model, &scaled(file, data), &membership, samples, seed)?)
+                Ok(pal_burn::violation(&file.predictor, &scaled(file, data), &membership, samples, seed)?)
             }
         }
     }
@@ -106,7 +106,7 @@ impl Saved {
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>> {
         match self {
             Saved::Densities(model) => Ok(model.family().density(self.only(model)?)?.sample(count, seed)?),
-            Saved::Network(file) => Ok(file.model.sample(None, count, seed)?),
+            Saved::Network(file) => Ok(file.predictor.sample(None, count, seed)?),
         }
     }
 
@@ -116,8 +116,8 @@ impl Saved {
             Saved::Densities(model) => Ok(model),
             Saved::Network(file) => {
                 let rows = scaled(&file, data);
-                let NetworkFile { model, family, .. } = *file;
-                let (Predictor::Pal(model), Some(family)) = (model, family) else {
+                let NetworkFile { predictor, family, .. } = *file;
+                let (Predictor::Pal(model), Some(family)) = (predictor, family) else {
                     return Err(anyhow!("a baseline has no densities on the constraint"));
                 };
                 let all: Vec<usize> = (0..rows.len()).collect();

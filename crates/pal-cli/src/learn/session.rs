@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use pal::checksum::checksum;
-use pal_burn::{Bytes, Device, Epoch, Moment, Plan, Predictor, Rows, Stop, Trainer};
+use pal_burn::weights::Real;
+use pal_burn::{Device, Epoch, Milestone, Plan, Predictor, Rows, Stop, Trainer};
 
 use super::data::{Data, Parts};
 use super::options::Learning;
@@ -58,7 +59,7 @@ pub fn train(
         dtype: plan.dtype(),
     };
     let work = Work { learning, plan, train: rows(&parts.train), validation: rows(&parts.validation), global };
-    if plan.doubles { work.run::<f64>(untrained) } else { work.run::<f32>(untrained) }
+    if plan.float64 { work.run::<f64>(untrained) } else { work.run::<f32>(untrained) }
 }
 
 struct Work<'a> {
@@ -70,7 +71,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn run<T: Bytes>(&self, untrained: Predictor) -> Result<Trained> {
+    fn run<T: Real>(&self, untrained: Predictor) -> Result<Trained> {
         let path = checkpoint(self.learning);
         let about = self.about()?;
         let mut trainer: Trainer<Predictor, T> = self.begin(untrained, &about)?;
@@ -80,10 +81,10 @@ impl Work<'_> {
         let mut trouble = None;
         let bar = TrainingBar::new(self.learning.settings().epochs, !self.global.quiet);
         let mut last: Option<Epoch> = None;
-        let stop = trainer.run(&self.train, &self.validation, |trainer, moment| {
-            match moment {
-                Moment::Step { epoch, step, of } => bar.show(epoch, step, of, last.as_ref(), trainer.best()),
-                Moment::Epoch(epoch) => {
+        let stop = trainer.run(&self.train, &self.validation, |trainer, milestone| {
+            match milestone {
+                Milestone::Step { epoch, step, of } => bar.show(epoch, step, of, last.as_ref(), trainer.best()),
+                Milestone::Epoch(epoch) => {
                     last = Some(*epoch);
                     // The first one at once: whoever kills a training early should find something.
                     if epoch.number == 1 || written.elapsed() > PAUSE || interrupted.load(Ordering::SeqCst) {
@@ -104,7 +105,7 @@ impl Work<'_> {
         Ok(Trained { model: trainer.finish(), stop, epochs, best, seconds: start.elapsed().as_secs_f64() })
     }
 
-    fn begin<T: Bytes>(&self, untrained: Predictor, about: &str) -> Result<Trainer<Predictor, T>> {
+    fn begin<T: Real>(&self, untrained: Predictor, about: &str) -> Result<Trainer<Predictor, T>> {
         let (learning, path) = (self.learning, checkpoint(self.learning));
         let name = path.display();
         if learning.resume {

@@ -1,4 +1,4 @@
-//! Every model is a density: it integrates to one, its samples follow it, and training makes it likelier.
+//! Every predictor is a density: it integrates to one, its samples follow it, and training increases its likelihood.
 
 use burn::module::Param;
 use burn::tensor::{DType, Device};
@@ -6,9 +6,9 @@ use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresS
 use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::{
-    Batch, Flow, FlowSettings, Free, Kind, Mixture, MixtureSettings, Model, Moment, Network, NetworkFile,
-    OptimiserSettings, PalLayer, PalModel, Plan, Predictor, Relaxed, RelaxedSettings, Rows, Scaler, TrainSettings,
-    Trainer, evaluate, violation, weights,
+    Batch, Flow, FlowSettings, Free, Milestone, Mixture, MixtureSettings, Network, NetworkFile, OptimiserSettings,
+    PalLayer, PalPredictor, Plan, Predictor, PredictorKind, Relaxed, RelaxedSettings, Rows, Scaler, TrainSettings,
+    Trainable, Trainer, evaluate, violation, weights,
 };
 
 const DTYPE: DType = DType::F64;
@@ -22,7 +22,7 @@ fn phi() -> Formula {
     x.between(-1, 1) & y.between(-1, 1) & !(x.gt(0) & y.gt(0))
 }
 
-/// A network that depends on nothing, with numbers that are not special.
+/// A network without inputs, whose outputs are unremarkable numbers.
 fn free(size: usize) -> Network {
     let values: Vec<f64> = (0..size).map(|k| 0.7 * (1.3 * k as f64).sin()).collect();
     Network::Free(Free { row: Param::from_tensor(pal_burn::matrix(&values, size, &device(), DTYPE)) })
@@ -40,25 +40,26 @@ fn mixture(components: usize) -> Mixture {
 fn flow() -> Flow {
     let settings = FlowSettings { dimension: 2, inputs: 0, transforms: 2, bins: 6, hidden: vec![16] };
     let flow = Flow::new(settings, scaler(), &device());
-    // In doubles, and far from the identity.
+    // In float64, and far from the identity.
     let sizes: Vec<usize> = weights::read::<Flow, f64>(&flow).iter().map(Vec::len).collect();
     let numbers = |size: usize| (0..size).map(|k| 0.3 * (2.1 * k as f64 + size as f64).sin()).collect();
     weights::write(weights::cast(flow, DTYPE), &sizes.into_iter().map(numbers).collect::<Vec<Vec<f64>>>())
 }
 
-fn pal_model(components: usize) -> PalModel {
+fn pal_model(components: usize) -> PalPredictor {
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components });
     let family = Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
-    PalModel::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
+    PalPredictor::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
 }
 
-fn logs<M: Model>(model: &M, points: &[f64]) -> Vec<f64> {
+fn logs<M: Trainable>(model: &M, points: &[f64]) -> Vec<f64> {
     let batch = Batch { inputs: None, points: points.to_vec(), dimension: 2, step: 0 };
     model.log_prob(&batch).unwrap().into_data_dtype(DType::F64).try_into_vec().unwrap()
 }
 
-/// The midpoint rule on a large square, and the share of samples in a smaller one that is made of whole cells.
-fn check<M: Model>(model: &M, half: f64, tolerance: f64) {
+/// The density integrates to 1 by the midpoint rule on a large square, and the fraction of samples in a smaller
+/// rectangle, a union of cells of the rule, is its integral there.
+fn check<M: Trainable>(model: &M, half: f64, tolerance: f64) {
     let n = 800;
     let at = |k: usize| half * (2.0 * (k as f64 + 0.5) / n as f64 - 1.0);
     let points: Vec<f64> = (0..n * n).flat_map(|k| [at(k % n), at(k / n)]).collect();
@@ -71,7 +72,7 @@ fn check<M: Model>(model: &M, half: f64, tolerance: f64) {
     let want = cells.filter(|(point, _)| inside(point)).map(|(_, p)| p).sum::<f64>() * cell;
     let samples = model.sample(None, 40_000, 3).unwrap();
     let got = samples.chunks(2).filter(|point| inside(point)).count() as f64 / 40_000.0;
-    // Five deviations of the share, and the error of the rule.
+    // Five standard deviations of the fraction, and the error of the rule.
     assert!((got - want).abs() < 0.0125 + tolerance, "{got} {want}");
 }
 
@@ -84,7 +85,7 @@ fn densities_integrate_to_one_and_samples_follow_them() {
     check(&relaxed, 8.0, 1e-3);
 }
 
-fn train<M: Model>(model: M, epochs: usize) -> (f64, f64) {
+fn train<M: Trainable>(model: M, epochs: usize) -> (f64, f64) {
     let truth = pal_model(2);
     let points = truth.sample(None, 3000, 17).unwrap();
     let rows = |points: &[f64]| Rows {
@@ -105,7 +106,7 @@ fn train<M: Model>(model: M, epochs: usize) -> (f64, f64) {
 }
 
 #[test]
-fn training_makes_them_likelier() {
+fn training_increases_the_likelihood() {
     for (before, after) in [train(pal_model(3), 15), train(mixture(3), 15), train(flow(), 15)] {
         assert!(after > before + 0.03, "{before} {after}");
     }
@@ -135,21 +136,23 @@ fn a_resumed_training_ends_in_the_same_numbers() {
     let points = pal_model(2).sample(None, 600, 17).unwrap();
     let rows = Rows { inputs: vec![], columns: 0, points, dimension: 2, device: device(), dtype: DTYPE };
     let settings = TrainSettings { epochs: 6, batch: 100, patience: None, seed: 1, ..TrainSettings::default() };
-    let mut whole = Trainer::<PalModel, f64>::new(pal_model(3), settings.clone());
+    let mut whole = Trainer::<PalPredictor, f64>::new(pal_model(3), settings.clone());
     whole.run(&rows, &rows, |_, _| true).unwrap();
-    let mut first = Trainer::<PalModel, f64>::new(pal_model(3), settings.clone());
-    first.run(&rows, &rows, |trainer, moment| !matches!(moment, Moment::Epoch(_)) || trainer.epochs() < 3).unwrap();
+    let mut first = Trainer::<PalPredictor, f64>::new(pal_model(3), settings.clone());
+    first
+        .run(&rows, &rows, |trainer, milestone| !matches!(milestone, Milestone::Epoch(_)) || trainer.epochs() < 3)
+        .unwrap();
     let bytes = first.checkpoint("test").unwrap();
-    let mut second = Trainer::<PalModel, f64>::resume(pal_model(3), settings.clone(), "test", &bytes).unwrap();
+    let mut second = Trainer::<PalPredictor, f64>::resume(pal_model(3), settings.clone(), "test", &bytes).unwrap();
     second.run(&rows, &rows, |_, _| true).unwrap();
     assert_eq!(second.epochs(), 6);
     assert_eq!(whole.best(), second.best());
     assert_eq!(weights::read::<_, f64>(&whole.finish()), weights::read::<_, f64>(&second.finish()));
-    assert!(Trainer::<PalModel, f64>::resume(pal_model(3), settings.clone(), "other", &bytes).is_err());
-    assert!(Trainer::<PalModel, f64>::resume(pal_model(3), settings, "test", &bytes[..bytes.len() / 2]).is_err());
+    assert!(Trainer::<PalPredictor, f64>::resume(pal_model(3), settings.clone(), "other", &bytes).is_err());
+    assert!(Trainer::<PalPredictor, f64>::resume(pal_model(3), settings, "test", &bytes[..bytes.len() / 2]).is_err());
 }
 
-/// Starting parameters of every model are closer to the data than random ones, and a network with them is still random.
+/// Starting values of every predictor are closer to the data than random parameters.
 #[test]
 fn training_starts_near_the_data() {
     let points = pal_model(2).sample(None, 2000, 17).unwrap();
@@ -163,9 +166,9 @@ fn training_starts_near_the_data() {
     let gaussians = mixture(6);
     let started = gaussians.clone().start(&points, 1);
     assert!(mean(logs(&started, &points)) > mean(logs(&gaussians, &points)) + 0.1);
-    // All points in one place, and none at all, are no trouble.
+    // It works with all points in one place and with no points.
     for few in [[-0.5, 0.5].repeat(10), vec![]] {
-        let params = pal_burn::start::family_params(pal.layer().compiled(), &few, 1).unwrap();
+        let params = pal_burn::start::family_params(pal.layer().family(), &few, 1).unwrap();
         assert_eq!(params.len(), pal.layer().num_params());
         assert!(params.iter().all(|value| value.is_finite()));
         let params = pal_burn::start::mixture_params(&MixtureSettings { components: 6, dimension: 2 }, &few, 1);
@@ -173,7 +176,7 @@ fn training_starts_near_the_data() {
     }
 }
 
-/// The factors found by L-BFGS are those of a stationary point: no other factor does better nearby.
+/// The factors found by L-BFGS are at a minimum: changing one of them does not decrease the loss.
 #[test]
 fn scales_of_raw_polynomials_are_fitted() {
     let settings =
@@ -182,7 +185,7 @@ fn scales_of_raw_polynomials_are_fitted() {
     let layer = PalLayer::new(&family, &device(), DTYPE).unwrap();
     let points = pal_model(2).sample(None, 1000, 17).unwrap();
     let size = layer.num_params();
-    // As from an untrained network: outputs of different sizes, which change a little from row to row.
+    // Like those of an untrained network: outputs of different sizes, which change a little from row to row.
     let output = |k: usize| 0.3 + (1.3 * (k % size) as f64).sin() + 0.1 * (0.61 * k as f64).sin();
     let outputs: Vec<f64> = (0..1000 * size).map(output).collect();
     let outputs = pal_burn::matrix(&outputs, size, &device(), DTYPE);
@@ -204,7 +207,7 @@ fn scales_of_raw_polynomials_are_fitted() {
     }
 }
 
-/// A file holds all of a model: what is read back gives the same bits.
+/// A file holds all of a predictor: what is read back gives bitwise the same log-densities.
 #[test]
 fn files_carry_everything() {
     let settings = Settings::SumOfSquares(SumOfSquaresSettings {
@@ -220,41 +223,41 @@ fn files_carry_everything() {
     let splines = Family::new(&region, &splines).unwrap();
     let hidden = vec![7, 5];
     let kinds = [
-        Kind::Pal { hidden: hidden.clone(), student_t: false },
-        Kind::Pal { hidden: hidden.clone(), student_t: true },
-        Kind::Mixture { components: 3, hidden: hidden.clone() },
-        Kind::Flow { transforms: 2, bins: 4, hidden: hidden.clone() },
-        Kind::Relaxed { hidden, relaxed: RelaxedSettings::default() },
+        PredictorKind::Pal { hidden: hidden.clone(), student_t: false },
+        PredictorKind::Pal { hidden: hidden.clone(), student_t: true },
+        PredictorKind::Mixture { components: 3, hidden: hidden.clone() },
+        PredictorKind::Flow { transforms: 2, bins: 4, hidden: hidden.clone() },
+        PredictorKind::Relaxed { hidden, relaxed: RelaxedSettings::default() },
     ];
     let points = pal_model(2).sample(None, 40, 17).unwrap();
-    for (kind, doubles) in kinds.into_iter().flat_map(|kind| [(kind.clone(), false), (kind, true)]) {
-        let family = if matches!(kind, Kind::Pal { student_t: true, .. }) { &splines } else { &squares };
+    for (kind, float64) in kinds.into_iter().flat_map(|kind| [(kind.clone(), false), (kind, true)]) {
+        let family = if matches!(kind, PredictorKind::Pal { student_t: true, .. }) { &splines } else { &squares };
         let plan = Plan {
             kind,
             inputs: vec!["a".to_string(), "b".to_string()],
             outputs: vec!["x".to_string(), "y".to_string()],
             input_scaler: scaler(),
             output_scaler: scaler(),
-            doubles,
+            float64,
         };
-        let model = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
+        let predictor = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
         let same = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
         let other = plan.build(&constraint, Some(family), &Device::flex(), 4).unwrap();
         let file =
-            NetworkFile { plan: plan.clone(), constraint: constraint.clone(), family: Some(family.clone()), model };
+            NetworkFile { plan: plan.clone(), constraint: constraint.clone(), family: Some(family.clone()), predictor };
         let bytes = file.to_bytes().unwrap();
-        assert_eq!(bytes, NetworkFile { model: same, ..file.clone() }.to_bytes().unwrap());
-        assert_ne!(bytes, NetworkFile { model: other, ..file.clone() }.to_bytes().unwrap());
+        assert_eq!(bytes, NetworkFile { predictor: same, ..file.clone() }.to_bytes().unwrap());
+        assert_ne!(bytes, NetworkFile { predictor: other, ..file.clone() }.to_bytes().unwrap());
         assert!(NetworkFile::recognises(&bytes));
         let back = NetworkFile::from_bytes(&bytes, &Device::flex()).unwrap();
         assert_eq!(back.plan, plan);
         let inputs: Vec<f64> = (0..80).map(|k| (1.7 * k as f64).cos()).collect();
         let inputs = Some(pal_burn::matrix(&inputs, 2, &Device::flex(), plan.dtype()));
         let batch = Batch { inputs: inputs.clone(), points: points.clone(), dimension: 2, step: 0 };
-        let values = |model: &Predictor| pal_burn::doubles(model.log_prob(&batch).unwrap());
-        assert_eq!(values(&back.model), values(&file.model));
+        let values = |predictor: &Predictor| pal_burn::to_f64_vec(predictor.log_prob(&batch).unwrap());
+        assert_eq!(values(&back.predictor), values(&file.predictor));
         // Several points for each row of inputs.
-        let drawn = back.model.sample(inputs, 3, 1).unwrap();
+        let drawn = back.predictor.sample(inputs, 3, 1).unwrap();
         assert_eq!(drawn.len(), 40 * 3 * 2);
         assert!(drawn.iter().all(|value| value.is_finite()));
         for at in [9, bytes.len() / 2, bytes.len() - 3] {
@@ -271,7 +274,7 @@ fn violations_are_counted_by_exact_membership() {
     let rows = Rows { inputs: vec![], columns: 0, points: vec![0.0; 2], dimension: 2, device: device(), dtype: DTYPE };
     let none = violation(&pal_model(3), &rows, &membership, 100_000, 1).unwrap();
     assert_eq!((none.samples, none.outside), (100_000, 0));
-    // One Gaussian in the middle of the forbidden quarter, so narrow that nothing of it reaches out.
+    // One Gaussian in the middle of the forbidden quarter, so narrow that no sample leaves that quarter.
     let settings = MixtureSettings { components: 1, dimension: 2 };
     let params = pal_burn::matrix(&[0.0, 0.0, 0.0, 9.0, 9.0, 0.0], 6, &device(), DTYPE);
     let network = Network::Free(Free { row: Param::from_tensor(params) });

@@ -1,8 +1,9 @@
-//! One Gaussian with a relaxed constraint, in the manner of DeepSeaProbLog.
+//! One Gaussian under a relaxed constraint, in the manner of DeepSeaProbLog (PAL paper, Appendix E.3, Eq. DSP-Loss). A
+//! baseline: nothing keeps its mass inside the constraint.
 //!
-//! The loss is minus the log-density plus the cross entropy of satisfying the constraint, `-log E[s(y)]` over samples y of the Gaussian, where s is the
-//! constraint with `sigmoid(multiplier * margin)` in place of every inequality. The multiplier grows during training, `end tanh(alpha step)`, from a
-//! given start. Nothing keeps mass from leaving the constraint.
+//! The loss is the negative log-density plus the cross entropy of satisfying the constraint, `-log E[s(y)]` over
+//! samples y of the Gaussian, where s is the constraint with `sigmoid(multiplier * margin)` in place of every
+//! inequality. During training the multiplier grows like `start + (end - start) tanh(alpha step)`.
 
 use burn::module::Module;
 use burn::tensor::activation::sigmoid;
@@ -11,22 +12,22 @@ use pal::formula::{Connective, Constraint, Formula, Node, Relation};
 use pal::number::to_f64;
 use serde::{Deserialize, Serialize};
 
-use super::mixture::{Mixture, Parts};
-use super::{Batch, Model, ModelError};
+use super::mixture::{Gaussians, Mixture};
+use super::{Batch, PredictorError, Trainable};
 use crate::random::Normal;
 
 /// How the constraint is relaxed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelaxedSettings {
-    /// The multiplier at the start.
+    /// The multiplier before the first step.
     pub start: f64,
-    /// The multiplier in the end.
+    /// The multiplier that training tends to.
     pub end: f64,
-    /// How fast it grows with the steps.
+    /// The rate at which the multiplier grows with the steps.
     pub alpha: f64,
-    /// Samples per input.
+    /// The number of samples per row of inputs that estimate the probability of the constraint.
     pub samples: usize,
-    /// Seed of the samples.
+    /// The seed of these samples.
     pub seed: u64,
 }
 
@@ -36,7 +37,7 @@ impl Default for RelaxedSettings {
     }
 }
 
-/// A Gaussian whose parameters come from a network, with a penalty on mass outside.
+/// A Gaussian whose parameters come from a network, trained with a penalty on mass outside the constraint.
 #[derive(Module, Debug)]
 pub struct Relaxed {
     gaussian: Mixture,
@@ -47,15 +48,19 @@ pub struct Relaxed {
 }
 
 impl Relaxed {
-    /// The mixture must have one component, and the constraint real variables only.
-    pub fn new(gaussian: Mixture, constraint: Constraint, settings: RelaxedSettings) -> Result<Relaxed, ModelError> {
+    /// Adds the penalty to a mixture with one component; the constraint must have real variables only.
+    pub fn new(
+        gaussian: Mixture,
+        constraint: Constraint,
+        settings: RelaxedSettings,
+    ) -> Result<Relaxed, PredictorError> {
         if !constraint.formula.boolean_variables().is_empty() {
-            return Err(ModelError::Constraint("a relaxed constraint cannot have Boolean variables".to_string()));
+            return Err(PredictorError::Unsuitable("a relaxed constraint cannot have Boolean variables".to_string()));
         }
         Ok(Relaxed { gaussian, constraint, settings })
     }
 
-    /// Begins with a Gaussian at the points.
+    /// Shifts the outputs of the network so that training begins with the Gaussian fitted to the points.
     #[must_use]
     pub fn start(self, points: &[f64], seed: u64) -> Relaxed {
         Relaxed { gaussian: self.gaussian.start(points, seed), ..self }
@@ -66,40 +71,43 @@ impl Relaxed {
         start + (end - start) * (alpha * step as f64).tanh()
     }
 
-    /// Samples as one column per coordinate, in the scale of the data, with gradients with respect to the Gaussian.
-    fn coordinates(&self, parts: &Parts, step: u64) -> Vec<Tensor<2>> {
-        let (rows, n, samples) = (parts.logits.dims()[0], parts.means.len(), self.settings.samples);
-        let (device, dtype) = (parts.logits.device().without_autodiff(), parts.logits.dtype());
+    /// Draws samples with gradients with respect to the Gaussian (the reparametrisation trick), in the units of the
+    /// data: one tensor per coordinate, with one row per row of inputs and one column per sample.
+    fn coordinates(&self, gaussian: &Gaussians, step: u64) -> Vec<Tensor<2>> {
+        let (rows, n, samples) = (gaussian.logits.dims()[0], gaussian.means.len(), self.settings.samples);
+        let (device, dtype) = (gaussian.logits.device().without_autodiff(), gaussian.logits.dtype());
         let mut normal = Normal::new(self.settings.seed, step);
         let mut offsets: Vec<Tensor<2>> = Vec::with_capacity(n);
         for j in 0..n {
             let noise: Vec<f64> = (0..rows * samples).map(|_| normal.next()).collect();
             let mut d = Tensor::<2>::from_data(TensorData::new(noise, [rows, samples]), (&device, dtype));
             for (i, offset) in offsets.iter().enumerate() {
-                d = d - parts.lower[j * j.saturating_sub(1) / 2 + i].clone() * offset.clone();
+                d = d - gaussian.lower[j * j.saturating_sub(1) / 2 + i].clone() * offset.clone();
             }
-            offsets.push(d * (-parts.logs[j].clone()).exp());
+            offsets.push(d * (-gaussian.log_diagonal[j].clone()).exp());
         }
         let scaler = self.gaussian.scaler();
-        let place =
-            |(j, offset): (usize, Tensor<2>)| (offset + parts.means[j].clone()) * scaler.deviation[j] + scaler.mean[j];
-        offsets.into_iter().enumerate().map(place).collect()
+        let unscale = |(j, offset): (usize, Tensor<2>)| {
+            (offset + gaussian.means[j].clone()) * scaler.deviation[j] + scaler.mean[j]
+        };
+        offsets.into_iter().enumerate().map(unscale).collect()
     }
 
-    /// The degree to which samples satisfy the constraint, between 0 and 1.
+    /// Returns the degree to which each sample satisfies the relaxed constraint, between 0 and 1.
     fn satisfaction(&self, coordinates: &[Tensor<2>], multiplier: f64) -> Tensor<2> {
         let reals = &self.constraint.reals;
         let ones = coordinates[0].ones_like();
         self.constraint.formula.fold(|formula: &Formula, parts: &[Tensor<2>]| match formula.node() {
             Node::Constant(value) => ones.clone() * f64::from(u8::from(*value)),
-            // Refused at the start.
-            Node::Bool(_) => ones.clone(),
+            Node::Bool(_) => unreachable!("a relaxed constraint has no Boolean variables, as `new` checks"),
             Node::Atom(atom) => {
                 let plane = atom.plane();
                 let terms = plane.normal().iter().map(|(var, c)| {
-                    (reals.iter().position(|real| real == var), to_f64(&pal::number::Rational::from(c.clone())))
+                    let at = reals.iter().position(|real| real == var);
+                    let at = at.expect("a constraint lists every variable of its formula");
+                    (at, to_f64(&pal::number::Rational::from(c.clone())))
                 });
-                let terms: Vec<(usize, f64)> = terms.filter_map(|(at, c)| at.map(|at| (at, c))).collect();
+                let terms: Vec<(usize, f64)> = terms.collect();
                 // Margins are distances, whatever the size of the coefficients.
                 let length = terms.iter().map(|(_, c)| c * c).sum::<f64>().sqrt();
                 let offset = to_f64(&pal::number::Rational::from(plane.offset().clone())) / length;
@@ -134,20 +142,20 @@ fn product(parts: impl Iterator<Item = Tensor<2>>, ones: &Tensor<2>) -> Tensor<2
     parts.reduce(|a, b| a * b).unwrap_or_else(|| ones.clone())
 }
 
-impl Model for Relaxed {
-    fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
+impl Trainable for Relaxed {
+    fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         self.gaussian.log_prob(batch)
     }
 
-    fn loss(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
-        let parts = self.gaussian.parts(batch.inputs.clone());
-        let coordinates = self.coordinates(&parts, batch.step);
+    fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
+        let gaussian = self.gaussian.gaussians(batch.inputs.clone());
+        let coordinates = self.coordinates(&gaussian, batch.step);
         let satisfied = self.satisfaction(&coordinates, self.multiplier(batch.step)).mean_dim(1);
         let entropy = -satisfied.clamp_min(1e-12).log().mean();
         Ok(entropy - self.gaussian.log_prob(batch)?.mean())
     }
 
-    fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError> {
+    fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {
         self.gaussian.sample(inputs, count, seed)
     }
 }

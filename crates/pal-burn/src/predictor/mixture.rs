@@ -1,32 +1,34 @@
-//! Mixtures of Gaussians with full covariances: a Gaussian mixture model, or a mixture density network.
+//! Mixtures of Gaussians with full covariances: a Gaussian mixture model (GMM), or with inputs a mixture density
+//! network (MDN). A baseline: nothing keeps its mass inside the constraint.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, Model, ModelError, Scaler, doubles, matrix};
+use super::{Batch, PredictorError, Scaler, Trainable, matrix, to_f64_vec};
 use crate::layer::log_sum_exp;
 use crate::network::Network;
 use crate::random::Normal;
 use crate::start;
 
-/// What a mixture looks like.
+/// The size of a Gaussian mixture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MixtureSettings {
     /// Number of Gaussians.
     pub components: usize,
-    /// Coordinates.
+    /// Number of coordinates of a point.
     pub dimension: usize,
 }
 
 impl MixtureSettings {
-    /// Numbers per Gaussian: a logit, the mean, and a triangular root of the inverse covariance with the logarithms of its diagonal.
+    /// The parameters of one Gaussian: a logit, the mean, the logarithms of the diagonal of the lower Cholesky factor
+    /// of the precision matrix, and the entries below that diagonal.
     fn per_component(&self) -> usize {
         1 + 2 * self.dimension + self.dimension * (self.dimension - 1) / 2
     }
 
-    /// Outputs that a network must have.
+    /// Returns the number of outputs that a network in front of the mixture must have.
     pub fn num_params(&self) -> usize {
         self.components * self.per_component()
     }
@@ -43,20 +45,21 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// The network must have [`MixtureSettings::num_params`] outputs; points are scaled before they meet the Gaussians.
+    /// Puts a mixture on a network with [`MixtureSettings::num_params`] outputs. The Gaussians are in scaled
+    /// coordinates.
     pub fn new(network: Network, settings: MixtureSettings, scaler: Scaler) -> Mixture {
         Mixture { network, settings, scaler }
     }
 
-    /// Begins with one Gaussian for each of as many clusters of the points.
+    /// Shifts the outputs of the network so that training begins with one Gaussian per cluster of the points.
     #[must_use]
     pub fn start(self, points: &[f64], seed: u64) -> Mixture {
         let params = start::mixture_params(&self.settings, &self.scaler.apply(points), seed);
         Mixture { network: self.network.around(&params), ..self }
     }
 
-    pub(super) fn parts(&self, inputs: Option<Tensor<2>>) -> Parts {
-        Parts::new(self.network.forward(inputs), &self.settings)
+    pub(super) fn gaussians(&self, inputs: Option<Tensor<2>>) -> Gaussians {
+        Gaussians::new(self.network.forward(inputs), &self.settings)
     }
 
     pub(super) fn scaler(&self) -> &Scaler {
@@ -64,79 +67,82 @@ impl Mixture {
     }
 }
 
-/// The parameters of a batch of mixtures: each tensor has a row per mixture and a column per Gaussian.
-pub(super) struct Parts {
+/// The parameters of a batch of mixtures: each tensor has one row per mixture and one column per Gaussian.
+pub(super) struct Gaussians {
     pub logits: Tensor<2>,
+    /// One tensor per coordinate.
     pub means: Vec<Tensor<2>>,
-    pub logs: Vec<Tensor<2>>,
-    /// Below the diagonal, row by row.
+    /// The logarithms of the diagonal of the Cholesky factor of the precision matrix, one tensor per coordinate.
+    pub log_diagonal: Vec<Tensor<2>>,
+    /// The entries below the diagonal of the same factor, row by row.
     pub lower: Vec<Tensor<2>>,
 }
 
-impl Parts {
-    fn new(params: Tensor<2>, settings: &MixtureSettings) -> Parts {
+impl Gaussians {
+    fn new(params: Tensor<2>, settings: &MixtureSettings) -> Gaussians {
         let rows = params.dims()[0];
         let (k, n) = (settings.components, settings.dimension);
         let params = params.reshape([rows, k, settings.per_component()]);
         let column = |at: usize| -> Tensor<2> { params.clone().slice([0..rows, 0..k, at..at + 1]).squeeze_dim(2) };
         let columns = |from: usize, count: usize| (from..from + count).map(column).collect();
-        Parts {
+        Gaussians {
             logits: column(0),
             means: columns(1, n),
-            logs: columns(1 + n, n),
+            log_diagonal: columns(1 + n, n),
             lower: columns(1 + 2 * n, n * (n - 1) / 2),
         }
     }
 
-    /// Log-densities of scaled points, given by columns.
+    /// Returns the log-densities of scaled points, one point per row.
     pub fn log_prob(&self, points: &Tensor<2>) -> Tensor<1> {
         let (n, count) = (self.means.len(), points.dims()[0]);
         let offset = |j: usize| points.clone().slice([0..count, j..j + 1]) - self.means[j].clone();
         let offsets: Vec<Tensor<2>> = (0..n).map(offset).collect();
         let mut terms = log_softmax(self.logits.clone(), 1) - 0.5 * n as f64 * std::f64::consts::TAU.ln();
         for j in 0..n {
-            let mut z = self.logs[j].clone().exp() * offsets[j].clone();
+            let mut z = self.log_diagonal[j].clone().exp() * offsets[j].clone();
             let lower = &self.lower[j * j.saturating_sub(1) / 2..];
             for (l, offset) in lower.iter().zip(&offsets[..j]) {
                 z = z + l.clone() * offset.clone();
             }
-            terms = terms + self.logs[j].clone() - z.square() * 0.5;
+            terms = terms + self.log_diagonal[j].clone() - z.square() * 0.5;
         }
         log_sum_exp(terms)
     }
 }
 
-impl Model for Mixture {
-    fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
-        let parts = self.parts(batch.inputs.clone());
+impl Trainable for Mixture {
+    fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
+        let gaussians = self.gaussians(batch.inputs.clone());
         let scaled = self.scaler.apply(&batch.points);
-        let (device, dtype) = (parts.logits.device(), parts.logits.dtype());
+        let (device, dtype) = (gaussians.logits.device(), gaussians.logits.dtype());
         let points = matrix(&scaled, batch.dimension, &device.without_autodiff(), dtype);
-        Ok(parts.log_prob(&points) + self.scaler.log_factor())
+        Ok(gaussians.log_prob(&points) + self.scaler.log_det())
     }
 
-    fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError> {
-        let parts = self.parts(inputs);
-        let rows = parts.logits.dims()[0];
+    fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {
+        let gaussians = self.gaussians(inputs);
+        let rows = gaussians.logits.dims()[0];
         let (k, n) = (self.settings.components, self.settings.dimension);
-        let weights = doubles(log_softmax(parts.logits, 1).exp());
-        let read = |tensors: Vec<Tensor<2>>| tensors.into_iter().map(doubles::<2>).collect::<Vec<Vec<f64>>>();
-        let (means, logs, lower) = (read(parts.means), read(parts.logs), read(parts.lower));
+        let weights = to_f64_vec(log_softmax(gaussians.logits, 1).exp());
+        let read = |tensors: Vec<Tensor<2>>| tensors.into_iter().map(to_f64_vec::<2>).collect::<Vec<Vec<f64>>>();
+        let (means, lower) = (read(gaussians.means), read(gaussians.lower));
+        let log_diagonal = read(gaussians.log_diagonal);
         let mut points = Vec::with_capacity(rows * count * n);
         for index in 0..rows * count {
             let row = index / count;
             let mut normal = Normal::new(seed, index as u64);
             let mut left = normal.unit();
-            let shares = &weights[row * k..(row + 1) * k];
-            let chosen = shares.iter().position(|share| {
-                left -= share;
+            let chosen = weights[row * k..(row + 1) * k].iter().position(|weight| {
+                left -= weight;
                 left < 0.0
             });
+            // Rounding can leave the sum of the weights a little below 1.
             let at = row * k + chosen.unwrap_or(k - 1);
             let mut offsets = vec![0.0; n];
             for j in 0..n {
                 let known: f64 = (0..j).map(|i| lower[j * (j - 1) / 2 + i][at] * offsets[i]).sum();
-                offsets[j] = (normal.next() - known) / logs[j][at].exp();
+                offsets[j] = (normal.next() - known) / log_diagonal[j][at].exp();
             }
             points.extend((0..n).map(|j| means[j][at] + offsets[j]));
         }

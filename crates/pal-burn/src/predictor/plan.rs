@@ -1,4 +1,4 @@
-//! Any of the models, by a plan that can be written to a file.
+//! Any one of the predictors, built from a plan that can be written to a file.
 
 use ::pal::density::Family;
 use ::pal::formula::Constraint;
@@ -7,93 +7,94 @@ use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Flow, FlowSettings, Mixture, MixtureSettings, Model, ModelError, PalModel, Relaxed, RelaxedSettings, Scaler,
+    Batch, Flow, FlowSettings, Mixture, MixtureSettings, PalPredictor, PredictorError, Relaxed, RelaxedSettings,
+    Scaler, Trainable,
 };
 use crate::network::Network;
 use crate::{PalLayer, StudentTHead, weights};
 
-/// Which model, and what it looks like.
+/// Which predictor, and the sizes of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "model", rename_all = "kebab-case")]
-pub enum Kind {
-    /// A layer that keeps all mass on the constraint.
+#[serde(tag = "predictor", rename_all = "kebab-case")]
+pub enum PredictorKind {
+    /// A network with a layer that keeps all mass on the constraint.
     Pal {
-        /// Hidden units.
+        /// The number of units of each hidden layer.
         hidden: Vec<usize>,
-        /// Whether outputs of the network are [`StudentTHead`] rather than plain parameters; only for splines.
+        /// Whether the network speaks through a [`StudentTHead`] instead of giving the parameters of the family itself.
         #[serde(default)]
         student_t: bool,
     },
     /// A mixture of Gaussians.
     Mixture {
-        /// How many.
+        /// The number of Gaussians.
         components: usize,
-        /// Hidden units.
+        /// The number of units of each hidden layer.
         hidden: Vec<usize>,
     },
     /// A neural spline flow.
     Flow {
-        /// Transformations.
+        /// The number of autoregressive transformations.
         transforms: usize,
-        /// Bins of a spline.
+        /// The number of bins of each spline.
         bins: usize,
-        /// Hidden units of each network.
+        /// The number of units of each hidden layer, in each of the networks.
         hidden: Vec<usize>,
     },
     /// A Gaussian under a relaxed constraint.
     Relaxed {
-        /// Hidden units.
+        /// The number of units of each hidden layer.
         hidden: Vec<usize>,
         /// How the constraint is relaxed.
         relaxed: RelaxedSettings,
     },
 }
 
-/// Everything about a model but its numbers, constraint and family.
+/// Everything about a predictor except its weights, its constraint and its family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Which model.
-    pub kind: Kind,
-    /// Names of inputs; none for an unconditional density.
+    /// Which predictor.
+    pub kind: PredictorKind,
+    /// The names of the inputs; none for an unconditional density.
     pub inputs: Vec<String>,
-    /// Names of outputs in the data, in the order of the variables of the constraint.
+    /// The names of the outputs in the data, in the order of the variables of the constraint.
     pub outputs: Vec<String>,
-    /// Of inputs.
+    /// How inputs are scaled before the network sees them.
     pub input_scaler: Scaler,
-    /// Of outputs, for models that need it.
+    /// How outputs are scaled, for baselines that work in scaled coordinates.
     pub output_scaler: Scaler,
-    /// Whether numbers are doubles.
-    pub doubles: bool,
+    /// Whether weights are float64 rather than float32.
+    pub float64: bool,
 }
 
-/// Any model.
+/// Any one of the predictors.
 #[allow(clippy::large_enum_variant, reason = "a program has one of them, and modules do not go into boxes")]
 #[derive(Module, Debug)]
 pub enum Predictor {
-    /// A layer on a network.
-    Pal(PalModel),
+    /// A network with a [`PalLayer`].
+    Pal(PalPredictor),
     /// A mixture of Gaussians.
     Mixture(Mixture),
-    /// A flow.
+    /// A neural spline flow.
     Flow(Flow),
     /// A Gaussian under a relaxed constraint.
     Relaxed(Relaxed),
 }
 
 impl Plan {
-    /// The precision of its numbers.
+    /// Returns the precision of the weights.
     pub fn dtype(&self) -> DType {
-        if self.doubles { DType::F64 } else { DType::F32 }
+        if self.float64 { DType::F64 } else { DType::F32 }
     }
 
-    /// An untrained model; the same seed gives the same numbers. Only a model with a layer needs a family.
+    /// Builds an untrained predictor; the same seed gives the same weights. Only [`PredictorKind::Pal`] needs a family.
     pub fn build(
         &self,
         constraint: &Constraint,
         family: Option<&Family>,
         device: &Device,
         seed: u64,
-    ) -> Result<Predictor, ModelError> {
+    ) -> Result<Predictor, PredictorError> {
         device.seed(seed);
         let (inputs, dimension) = (self.inputs.len(), self.outputs.len());
         let mixture = |components: usize, hidden: &[usize]| {
@@ -102,36 +103,40 @@ impl Plan {
             Mixture::new(network, settings, self.output_scaler.clone())
         };
         let built = match &self.kind {
-            Kind::Pal { hidden, student_t } => {
-                let missing = || ModelError::Constraint("a layer needs a compiled family".to_string());
+            PredictorKind::Pal { hidden, student_t } => {
+                let missing = || PredictorError::Unsuitable("a layer needs a family".to_string());
                 let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype())?;
                 let network = |outputs| Network::new(inputs, hidden, outputs, device);
                 Predictor::Pal(if *student_t {
-                    let of_squares = || ModelError::Constraint("sums of squares have no head; splines do".to_string());
+                    let of_squares =
+                        || PredictorError::Unsuitable("sums of squares have no head; splines do".to_string());
                     let head = StudentTHead::new(&layer).ok_or_else(of_squares)?;
-                    PalModel::with_head(network(head.num_params()), head, layer)
+                    PalPredictor::with_head(network(head.num_params()), head, layer)
                 } else {
-                    PalModel::new(network(layer.num_params()), layer)
+                    PalPredictor::new(network(layer.num_params()), layer)
                 })
             }
-            Kind::Mixture { components, hidden } => Predictor::Mixture(mixture(*components, hidden)),
-            Kind::Flow { transforms, bins, hidden } => {
+            PredictorKind::Mixture { components, hidden } => Predictor::Mixture(mixture(*components, hidden)),
+            PredictorKind::Flow { transforms, bins, hidden } => {
                 let (transforms, bins, hidden) = (*transforms, *bins, hidden.clone());
                 let settings = FlowSettings { dimension, inputs, transforms, bins, hidden };
                 Predictor::Flow(Flow::new(settings, self.output_scaler.clone(), device))
             }
-            Kind::Relaxed { hidden, relaxed } => {
+            PredictorKind::Relaxed { hidden, relaxed } => {
                 Predictor::Relaxed(Relaxed::new(mixture(1, hidden), constraint.clone(), relaxed.clone())?)
             }
         };
-        // This also draws the numbers, which networks leave for later, while the seed is in effect.
+        // burn initialises weights lazily. Casting reads them all, which draws them now, while the seed is in effect.
         Ok(weights::cast(built, self.dtype()))
     }
 }
 
 impl Predictor {
-    /// Begins near the data where that is possible; a flow begins as one Gaussian anyway.
-    pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<Predictor, ModelError> {
+    /// Moves the beginning of training near the data where that is possible; a flow begins as one Gaussian anyway.
+    ///
+    /// `first` are the rows that scales are fitted to where a family needs that, `points` all points of the training
+    /// data.
+    pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<Predictor, PredictorError> {
         Ok(match self {
             Predictor::Pal(model) => Predictor::Pal(model.start(first, points, seed)?),
             Predictor::Mixture(model) => Predictor::Mixture(model.start(points, seed)),
@@ -141,8 +146,8 @@ impl Predictor {
     }
 }
 
-impl Model for Predictor {
-    fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
+impl Trainable for Predictor {
+    fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
             Predictor::Pal(model) => model.log_prob(batch),
             Predictor::Mixture(model) => model.log_prob(batch),
@@ -151,7 +156,7 @@ impl Model for Predictor {
         }
     }
 
-    fn loss(&self, batch: &Batch) -> Result<Tensor<1>, ModelError> {
+    fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
             Predictor::Pal(model) => model.loss(batch),
             Predictor::Mixture(model) => model.loss(batch),
@@ -160,7 +165,7 @@ impl Model for Predictor {
         }
     }
 
-    fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, ModelError> {
+    fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {
         match self {
             Predictor::Pal(model) => model.sample(inputs, count, seed),
             Predictor::Mixture(model) => model.sample(inputs, count, seed),
