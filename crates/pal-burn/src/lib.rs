@@ -26,6 +26,7 @@
 //!
 //! | to | see |
 //! |---|---|
+//! | learn by example | [`tutorial`] |
 //! | put a family on top of a network | [`PalLayer`], [`Points`], [`Likelihood`] |
 //! | let a network give locations and widths instead of spline parameters | [`StudentTHead`] |
 //! | use a ready-made network | [`Network`], [`Mlp`], [`Free`] |
