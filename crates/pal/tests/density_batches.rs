@@ -1,8 +1,8 @@
-//! Questions asked of many parameter vectors at once have the answers they have one by one.
+//! Queries for many parameter vectors at once give the same answers as queries one by one.
 
 mod common;
 
-use common::densities::{Case, distance, given_knots, in_doubles, spline, sum_of_squares};
+use common::densities::{Case, distance, given_knots, in_float64, spline, sum_of_squares};
 use pal::density::Density;
 use pal::density::{Basis, Family};
 use pal::polynomial::Polynomial;
@@ -27,9 +27,9 @@ fn cases() -> [(Case, Family, Vec<f64>, Vec<Density>); 5] {
     })
 }
 
-/// A value of the first variable where there is density.
+/// A value of the first variable at which its density is positive.
 fn value(case: &Case) -> f64 {
-    let (low, length) = in_doubles(&case.ends()[0]);
+    let (low, length) = in_float64(&case.ends()[0]);
     low + 0.28 * length
 }
 

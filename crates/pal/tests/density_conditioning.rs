@@ -1,7 +1,8 @@
-//! Orthonormal bases of high degree are orthonormal: on stars, and on real maps.
+//! Bases of high degree are orthonormal, on stars and on real maps.
 //!
-//! What `conditioning` says is checked by densities with random coefficients, which integrate to one only if the Gram matrix is the identity.
-//! High degrees: `PAL_DATA=.. cargo test --release -p pal --test density_conditioning -- --ignored --nocapture`.
+//! The answer of `conditioning` is checked by densities with random coefficients, which integrate to one only if the
+//! Gram matrix is the identity. High degrees:
+//! `PAL_DATA=.. cargo test --release -p pal --test density_conditioning -- --ignored --nocapture`.
 
 mod common;
 
@@ -11,7 +12,8 @@ use pal::formula::{Formula, Linear};
 use pal::number::from_f64;
 use pal::query::{ModeOptions, ModeStop};
 
-/// Compiles, checks the mass of densities with random coefficients, and returns what the family says about itself.
+/// Compiles a family, checks the mass of densities with random coefficients, and returns the conditioning that the
+/// family reports.
 fn check(case: &Case, seeds: u64) -> Conditioning {
     let Settings::SumOfSquares(settings) = &case.settings else { panic!("{case}: not a sum of squares") };
     let family = SumOfSquares::compile(&case.region(), settings).unwrap_or_else(|error| panic!("{case}: {error}"));
@@ -44,7 +46,7 @@ fn stars_at_degree_ten() {
     }
 }
 
-/// Answers for many parameter vectors come from compiled forms: these are as good at high degrees as the basis is.
+/// Answers for many parameter vectors come from compiled forms, which are as accurate at high degrees as the basis.
 #[test]
 fn compiled_forms_of_high_degree() {
     for (corners, degree) in [(3, 6), (3, 10), (7, 10)] {
@@ -68,7 +70,7 @@ fn compiled_forms_of_high_degree() {
     }
 }
 
-/// The questions about one density at a high degree.
+/// Queries on one density of high degree.
 #[test]
 fn answers_of_high_degree() {
     let case = on_star(7, 12);
@@ -101,7 +103,7 @@ fn members_of_the_basis_are_orthonormal() {
         params[1 + j] += 1.0;
         let log_normaliser = family.log_normaliser(&params).unwrap()[0];
         // q itself, before normalisation: |u|^2 times the volume of the box.
-        let want = case.ends().iter().map(|ends| common::densities::in_doubles(ends).1.ln()).sum::<f64>();
+        let want = case.ends().iter().map(|ends| common::densities::in_float64(ends).1.ln()).sum::<f64>();
         let square: f64 = params.iter().map(|u| u * u).sum();
         assert!((log_normaliser - want - square.ln()).abs() < 1e-12, "{i} {j}: {log_normaliser}");
         let mass = rule.mass(&family.density(&params).unwrap());
@@ -118,12 +120,12 @@ fn other_bases_know_their_condition() {
     assert!(on_triangle.orthonormality > 0.1 && on_triangle.basis > 100.0, "{on_triangle:?}");
     let monomials = check(&Case::new("triangle", sum_of_squares(6, 1, Basis::Monomial)), 1);
     assert!(monomials.basis > 10.0 * on_triangle.basis && monomials.start == monomials.basis, "{monomials:?}");
-    // Worse with every degree, and hopeless far from the origin.
+    // The condition number grows with the degree, and is hopeless far from the origin.
     let lower = check(&Case::new("triangle", sum_of_squares(3, 1, Basis::Monomial)), 1);
     assert!(lower.basis < monomials.basis / 100.0, "{lower:?}");
 }
 
-/// The shape of the box, or where it is, makes no difference to an orthonormal basis.
+/// The shape and position of the box make no difference to an orthonormal basis.
 #[test]
 fn shift_and_scale_do_not_matter() {
     for region in ["far", "tiny", "two intervals", "simplex 3"] {

@@ -1,4 +1,4 @@
-//! What was written is read back bit for bit; what was damaged is refused.
+//! Files are read back bit for bit, and damaged files are refused.
 
 mod common;
 
@@ -44,7 +44,7 @@ fn files_hold_everything_bit_for_bit() {
         }
         let draw = |family: &Family| family.sample(&params, 20, 1).unwrap();
         assert_eq!(bits(&draw(&family)), bits(&draw(read.family())), "{case}");
-        // Writing again, and writing the family alone.
+        // Writing the model again, and writing the family alone.
         assert_eq!(read.to_bytes().unwrap(), bytes, "{case}");
         let alone = family.to_bytes().unwrap();
         assert_eq!(Family::from_bytes(&alone).unwrap().to_bytes().unwrap(), alone, "{case}");
@@ -67,7 +67,7 @@ fn models() -> Vec<(Case, Model)> {
     cases.map(model).into()
 }
 
-/// Refused, or else exactly what it was.
+/// Whether a file is refused; if it is not, it must hold exactly the original.
 fn refused_or_same(bytes: &[u8], original: &[u8], what: &str) -> bool {
     match Model::from_bytes(bytes) {
         Err(error) => !error.to_string().is_empty(),
@@ -272,7 +272,7 @@ fn settings_that_make_no_sense_are_refused() {
     }
 }
 
-/// Headers that promise more than there is.
+/// Headers that announce more data than the file has.
 #[test]
 fn huge_shapes_are_refused() {
     let huge =

@@ -1,4 +1,5 @@
-//! Gradients of log-densities and normalisers, against dual numbers through the documented formulas and against differences.
+//! Gradients of log-densities and normalisers, compared with dual numbers through the documented formulas and with
+//! finite differences.
 
 mod common;
 
@@ -8,7 +9,7 @@ use common::{Dice, ratio, variables};
 use pal::density::{Basis, Family};
 use pal::formula::{Constraint, Formula};
 
-/// Regions of ordinary size: here oracle and library see the same coordinates to the last digits.
+/// Regions of ordinary size, where oracle and library compute with the same coordinates to the last digits.
 fn cases() -> Vec<Case> {
     let axes: [&[(i64, i64)]; 2] = [&[(-1, 1), (0, 1), (1, 4), (1, 1)], &[(0, 1), (2, 5), (2, 1)]];
     [
@@ -56,7 +57,7 @@ fn values_are_those_of_the_formulas() {
             let values = |duals: Vec<Dual>| duals.iter().map(|dual| dual.value).collect::<Vec<f64>>();
             let want = values(oracle.log_prob(&duals(&params, 0), &points));
             let got = family.log_prob(&params, &points).unwrap();
-            // Near a zero of a square the logarithm enlarges what rounding is left.
+            // Near a zero of a square the logarithm enlarges rounding errors.
             let near = |(got, want): (&f64, &f64)| (got - want).abs() < 1e-10 || (got.exp() - want.exp()).abs() < 1e-11;
             assert!(got.iter().zip(&want).all(near), "{case} {row}: {got:?} {want:?}");
             let want: Vec<f64> = values(oracle.normalisers(&duals(&params, 0))).iter().map(|z| z.ln()).collect();
@@ -108,14 +109,14 @@ fn differences(params: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
 fn gradients_are_limits_of_differences() {
     let mut subsets = vec![Case::new("star", some_of_squares(4, 2, Basis::Orthonormal, 6))];
     subsets.push(Case::new("triangle", some_of_squares(3, 1, Basis::Monomial, 4)));
-    // The regions of extreme size too: gradients are as good there as anywhere.
+    // The regions of extreme size are included: gradients are as accurate there as anywhere.
     for case in catalogue().into_iter().chain(subsets) {
         let family = case.compile();
         if family.num_params() > 60 {
             continue;
         }
         let params: Vec<f64> = parameters(&family, 0).iter().map(|p| p + 0.2 * p.signum()).collect();
-        // Away from zeros of the squares, where the logarithm has no derivatives worth the name.
+        // Away from zeros of the squares, where differences of logarithms approximate no derivatives.
         let (n, all) = (case.dimension(), case.inside(20));
         let logs = family.log_prob(&params, &all).unwrap();
         let highest = logs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
@@ -135,8 +136,8 @@ fn gradients_are_limits_of_differences() {
     }
 }
 
-/// t^2 (1 - t)^2 on the two ends of [0, 1] only, where it is a millionth of what it is in the middle: compiled integrals are differences of
-/// much larger numbers there. The integral over [0, e] is e^3/3 - e^4/2 + e^5/5.
+/// t^2 (1 - t)^2 on the two ends of [0, 1] only, where it is a millionth of what it is in the middle: compiled
+/// integrals are differences of much larger numbers there. The integral over [0, e] is e^3/3 - e^4/2 + e^5/5.
 #[test]
 fn where_digits_cancel() {
     let e = 1e-3f64;
@@ -197,7 +198,7 @@ fn points_outside_contribute_nothing() {
     let got = family.log_prob_vjp(&params, &[inside, outside].concat(), &[2.0, 5.0]).unwrap();
     assert!(distance(&got, &want) < 1e-14 && want.iter().any(|g| g.abs() > 1e-3));
     assert!(family.log_prob_vjp(&params, &outside, &[5.0]).unwrap().iter().all(|g| *g == 0.0));
-    // Slopes along the scale of an axis cancel: a density does not see it.
+    // The gradient along a common factor of all values of an axis is 0: it does not change the density.
     let along: f64 = (1..7).map(|k| params[k] * want[k]).sum();
     assert!(along.abs() < 1e-12, "{along}");
 }

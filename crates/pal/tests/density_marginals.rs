@@ -1,21 +1,21 @@
-//! Marginals and conditionals are integrals of the density over slices, and fit together by the chain rule.
+//! Marginals and conditional densities are integrals of the density over slices, and obey the chain rule.
 
 mod common;
 
 use common::densities::cubature::Cubature;
-use common::densities::{Case, catalogue, in_doubles, spline, sum_of_squares};
+use common::densities::{Case, catalogue, in_float64, spline, sum_of_squares};
 use common::ratio;
 use pal::density::Basis;
 use pal::density::Density;
 use pal::formula::{Constraint, Formula, Linear, Substitution};
 use pal::number::from_f64;
 
-/// Where to cut an axis: nothing meets there by chance.
-const PARTS: [f64; 3] = [0.1371, 0.4117, 0.8293];
+/// Fractions at which to cut an axis, where no vertices meet by chance.
+const FRACTIONS: [f64; 3] = [0.1371, 0.4117, 0.8293];
 
-fn at(case: &Case, axis: usize, part: f64) -> f64 {
-    let (low, length) = in_doubles(&case.ends()[axis]);
-    low + length * part
+fn at(case: &Case, axis: usize, fraction: f64) -> f64 {
+    let (low, length) = in_float64(&case.ends()[axis]);
+    low + length * fraction
 }
 
 fn names(case: &Case) -> Vec<&str> {
@@ -26,7 +26,7 @@ fn tolerance(case: &Case) -> f64 {
     1e-10 + 1e3 * case.resolution
 }
 
-/// The region where some variables have values: nodes of the full space, with the weights of the slice.
+/// A cubature rule over the slice of the region at given values: nodes with all coordinates, weights of the slice.
 fn slice(case: &Case, fixed: &[(usize, f64)]) -> Cubature {
     let mut substitution = Substitution::new();
     for (axis, value) in fixed {
@@ -65,9 +65,9 @@ fn the_marginal_of_one_variable_is_an_integral_over_slices() {
             let name = names(&case)[axis];
             let marginal = density.marginal(name).unwrap();
             assert!((marginal.total() - 1.0).abs() < 1e-11, "{case}: {}", marginal.total());
-            let length = in_doubles(&case.ends()[axis]).1;
-            for part in PARTS {
-                let y = at(&case, axis, part);
+            let length = in_float64(&case.ends()[axis]).1;
+            for fraction in FRACTIONS {
+                let y = at(&case, axis, fraction);
                 let want = slice(&case, &[(axis, y)]).mass(&density);
                 let got = marginal.density(y);
                 assert!((got - want).abs() * length < tolerance(&case), "{case}: {name} = {y}: {got} {want}");
@@ -83,22 +83,22 @@ fn distribution_functions_and_quantiles() {
     for case in catalogue() {
         let density = case.density(9);
         let axis = case.dimension() / 2;
-        let (name, (low, length)) = (names(&case)[axis], in_doubles(&case.ends()[axis]));
+        let (name, (low, length)) = (names(&case)[axis], in_float64(&case.ends()[axis]));
         let marginal = density.marginal(name).unwrap();
         let below = |y: f64| Linear::from(case.constraint.reals[axis].clone()).le(from_f64(y).unwrap());
-        for part in PARTS {
-            let y = at(&case, axis, part);
+        for fraction in FRACTIONS {
+            let y = at(&case, axis, fraction);
             let want = case.cubature(&below(y), 0).mass(&density);
             let [a, b] = [marginal.cdf(y), density.cdf(&[(name, y)]).unwrap()];
             assert!(
                 (a - want).abs() < tolerance(&case) && (b - want).abs() < tolerance(&case),
                 "{case}: {a} {b} {want}"
             );
-            // The quantile of a probability has that much mass before it.
-            let quantile = marginal.quantile(part).unwrap();
+            // The mass up to the quantile of a probability is that probability.
+            let quantile = marginal.quantile(fraction).unwrap();
             let mass = case.cubature(&below(quantile), 0).mass(&density);
             let rounding = f64::EPSILON * quantile.abs() * marginal.density(quantile);
-            assert!((mass - part).abs() < tolerance(&case) + rounding, "{case}: {quantile} {mass} {part}");
+            assert!((mass - fraction).abs() < tolerance(&case) + rounding, "{case}: {quantile} {mass} {fraction}");
         }
         assert_eq!([marginal.cdf(low - length), marginal.cdf(low + 2.0 * length)], [0.0, 1.0], "{case}");
         let ends = [0.0, 1.0].map(|p| marginal.quantile(p).unwrap());
@@ -117,7 +117,7 @@ fn distribution_functions_and_quantiles() {
     }
 }
 
-/// ComponentFunctions are polynomials in Legendre form: their constant terms times widths are the masses.
+/// Pieces are polynomials in Legendre form: their constant terms times their widths are their masses.
 #[test]
 fn pieces_of_a_marginal_spell_it_out() {
     for case in [Case::new("boxes", spline(3, 2)), Case::new("star", sum_of_squares(3, 2, Basis::Orthonormal))] {
@@ -149,7 +149,12 @@ fn joint_marginals_of_pairs() {
         let names = names(&case);
         // In either order.
         for (i, j) in [(0, 1), (2, 0)] {
-            for (a, b) in [(PARTS[0], PARTS[0]), (PARTS[1], PARTS[0]), (PARTS[1], PARTS[1]), (PARTS[2], PARTS[2])] {
+            for (a, b) in [
+                (FRACTIONS[0], FRACTIONS[0]),
+                (FRACTIONS[1], FRACTIONS[0]),
+                (FRACTIONS[1], FRACTIONS[1]),
+                (FRACTIONS[2], FRACTIONS[2]),
+            ] {
                 let (x, y) = (at(&case, i, a), at(&case, j, b));
                 let want = slice(&case, &[(i, x), (j, y)]).mass(&density);
                 let got = density.marginal_density(&[names[i], names[j]], &[x, y]).unwrap()[0];
@@ -179,14 +184,14 @@ fn joint_distribution_functions() {
     }
 }
 
-/// p(x, y) = p(x) p(y | x), and what is conditional has mass one on its slice.
+/// p(x, y) = p(x) p(y | x), and the conditional density has mass one on its slice.
 #[test]
 fn the_chain_rule() {
     let mut checked = 0;
     for case in planar_and_more() {
         let density = case.density(6);
-        for (axis, part) in [(0, PARTS[1]), (case.dimension() - 1, PARTS[0])] {
-            let (name, value) = (names(&case)[axis], at(&case, axis, part));
+        for (axis, fraction) in [(0, FRACTIONS[1]), (case.dimension() - 1, FRACTIONS[0])] {
+            let (name, value) = (names(&case)[axis], at(&case, axis, fraction));
             let marginal = density.marginal_density(&[name], &[value]).unwrap()[0];
             let Ok(given) = density.given(&[(name, value)]) else {
                 assert_eq!(marginal, 0.0, "{case}: {name} = {value}");
@@ -227,7 +232,7 @@ fn conditioning_twice_in_either_order() {
             assert!(a == b || (a - b).abs() < 1e-10 && (a - c).abs() < 1e-10, "{case}: {a} {b} {c}");
         }
         // A value after a condition, and a condition after a value.
-        let x = at(&case, 0, PARTS[1]);
+        let x = at(&case, 0, FRACTIONS[1]);
         let before: Option<Density> = density.condition(&first).unwrap().given(&[("x1", x)]).ok();
         let fixed = first.substitute(&Substitution::new().real("x1", Linear::from(from_f64(x).unwrap())));
         let after = density.given(&[("x1", x)]).ok().and_then(|given| given.condition(&fixed).ok());
@@ -252,8 +257,8 @@ fn the_marginal_of_a_conditioned_density() {
         }
         let marginal = density.condition(condition).unwrap().marginal("x2").unwrap();
         let x2 = Linear::from(case.constraint.reals[1].clone());
-        for part in PARTS {
-            let y = at(&case, 1, part);
+        for fraction in FRACTIONS {
+            let y = at(&case, 1, fraction);
             let below = condition.clone() & x2.le(from_f64(y).unwrap());
             let want = case.cubature(&below, 0).mass(&density) / probability;
             let got = marginal.cdf(y);

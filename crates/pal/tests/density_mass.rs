@@ -1,6 +1,6 @@
-//! Densities integrate to one, live on their constraint only, and give parts of it their share.
+//! Densities integrate to one, are zero outside of their constraint, and give parts of it the right probability.
 //!
-//! The integrals come from the integrator in `common`, which sees nothing of a density but its values.
+//! The integrals come from the integrator in `common`, which uses nothing of a density but its values.
 
 mod common;
 
@@ -10,7 +10,7 @@ use pal::density::Basis;
 use pal::formula::{Constraint, Formula};
 use pal::number::from_f64;
 
-/// What is lost when coordinates are rounded, besides the rounding of the sums.
+/// The error that rounding of coordinates causes, besides the rounding of the sums.
 fn tolerance(case: &Case, exact: f64) -> f64 {
     exact + 100.0 * case.resolution
 }
@@ -26,7 +26,7 @@ fn every_density_has_mass_one() {
     }
 }
 
-/// Against one random point in every square of a fine grid, which knows nothing of cells.
+/// Compared with one random point in every square of a fine grid, which is independent of cells.
 #[test]
 fn masses_agree_with_stratified_sums() {
     for (region, settings) in
@@ -34,7 +34,7 @@ fn masses_agree_with_stratified_sums() {
     {
         let case = Case::new(region, settings);
         let density = case.density(3);
-        let ends: Vec<(f64, f64)> = case.ends().iter().map(common::densities::in_doubles).collect();
+        let ends: Vec<(f64, f64)> = case.ends().iter().map(common::densities::in_float64).collect();
         let (steps, mut dice) = (700, Dice::new(1));
         let mut at = |(low, length): (f64, f64), k: usize| low + length * (k as f64 + dice.unit()) / steps as f64;
         let points: Vec<f64> =
@@ -51,7 +51,7 @@ fn outside_there_is_nothing() {
     let mut found = [0; 2];
     for case in catalogue() {
         let density = case.density(1);
-        let ends: Vec<(f64, f64)> = case.ends().iter().map(common::densities::in_doubles).collect();
+        let ends: Vec<(f64, f64)> = case.ends().iter().map(common::densities::in_float64).collect();
         let mut dice = Dice::new(11);
         for _ in 0..300 {
             // On a coarse lattice that meets boundaries, reaching out of the box.
@@ -152,7 +152,7 @@ fn a_vanishing_component_is_not_a_nan() {
 
 #[test]
 fn a_zero_of_the_density_is_minus_infinity() {
-    // (x - 1/2)^2 on the interval from 0 to 1, as a spline with slope 1 and as a Legendre polynomial.
+    // (x - 1/2)^2 on the interval from 0 to 1, as a spline with derivative 1 and as a Legendre polynomial.
     let (reals, x) = variables(1);
     let unit = Constraint { formula: x[0].between(0, 1), reals, booleans: Vec::new() };
     let params =
@@ -168,7 +168,7 @@ fn a_zero_of_the_density_is_minus_infinity() {
 }
 
 #[test]
-fn parts_have_their_share() {
+fn probabilities_of_a_partition_add_up() {
     for (k, case) in catalogue().iter().enumerate() {
         let family = case.compile();
         let params = family.random_params(3, 2);
@@ -231,7 +231,7 @@ fn what_cannot_happen_has_probability_zero() {
     assert!(density.probability(&Formula::boolean("b")).is_err());
 }
 
-/// In units of a power of two nothing changes but the logarithm of the volume, up to the ends of the range of doubles.
+/// In units of a power of two nothing changes but the logarithm of the volume, up to the ends of the range of float64.
 #[test]
 fn units_do_not_matter() {
     let triangle = |unit: f64| {
@@ -260,7 +260,7 @@ fn units_do_not_matter() {
     }
 }
 
-/// On a sliver a millionth wide polynomials may refuse to be told apart, but not be wrong.
+/// On a sliver a millionth wide a family of polynomials may be refused as ill-conditioned, but must not be wrong.
 #[test]
 fn slivers_are_right_or_refused() {
     let mut right = 0;

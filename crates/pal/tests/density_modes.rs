@@ -1,10 +1,11 @@
-//! The mode is a point of the constraint, no other point is higher by more than the gap, and the bound holds whatever ends the search.
+//! The mode is a point of the constraint, no other point is higher by more than the gap, and the bound holds whatever
+//! ends the search.
 
 mod common;
 
 use std::time::Duration;
 
-use common::densities::{Case, catalogue, in_doubles, spline, sum_of_squares};
+use common::densities::{Case, catalogue, in_float64, spline, sum_of_squares};
 use common::{Dice, ratio, variables};
 use pal::density::Basis;
 use pal::density::Density;
@@ -12,7 +13,7 @@ use pal::formula::{Constraint, Formula};
 use pal::number::{from_f64, parse_rational};
 use pal::query::{Mode, ModeOptions, ModeStop};
 
-/// What every answer must satisfy, whatever ended the search.
+/// Checks the properties that every mode has, whatever ended the search.
 fn sound(case: &Case, constraint: &Constraint, density: &Density, mode: &Mode) {
     let exact: Vec<_> = mode.point.iter().map(|x| from_f64(*x).unwrap()).collect();
     assert!(common::holds(constraint, &exact, &[]), "{case}: {mode:?}");
@@ -23,7 +24,7 @@ fn sound(case: &Case, constraint: &Constraint, density: &Density, mode: &Mode) {
     assert!((gap - mode.gap).abs() < 1e-9 * (1.0 + gap), "{case}: {mode:?}");
 }
 
-/// Uphill from a point, by smaller and smaller random steps.
+/// Local search upwards from a point, by smaller and smaller random steps.
 fn climb(density: &Density, ends: &[(f64, f64)], start: &[f64], dice: &mut Dice) -> f64 {
     let (mut here, mut best) = (start.to_vec(), density.log_prob(start)[0]);
     let mut step = 0.1;
@@ -48,10 +49,10 @@ fn climb(density: &Density, ends: &[(f64, f64)], start: &[f64], dice: &mut Dice)
     best
 }
 
-/// The highest of many points, and of climbs from the best of them.
+/// The highest log-density of many points, and of local searches from the best of them.
 fn search(case: &Case, density: &Density, count: usize) -> f64 {
     let n = density.dimension();
-    let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
+    let ends: Vec<(f64, f64)> = case.ends().iter().map(in_float64).collect();
     let points = density.sample(count, 77).unwrap();
     let mut order: Vec<(f64, &[f64])> = density.log_prob(&points).into_iter().zip(points.chunks(n)).collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -71,7 +72,7 @@ fn nothing_is_higher_than_the_mode() {
         assert!(best <= mode.log_upper + 1e-12, "{case}: {mode:?} {best}");
         if mode.stop == ModeStop::Certified {
             assert!(mode.gap <= 1e-6, "{case}: {mode:?}");
-            // The climb comes near the top as well, so the certificate is of the right peak.
+            // The local search comes close to the maximum as well, so that the certificate is of the right peak.
             assert!(best > mode.log_density - 0.05, "{case}: {mode:?} {best}");
             certified += 1;
         }
@@ -92,7 +93,7 @@ fn no_sample_is_higher() {
         let highest = logs.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
         assert!(highest <= mode.log_upper && highest <= mode.log_density + 1.1e-6, "{case}: {mode:?} {highest}");
         // A dense grid over the box.
-        let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
+        let ends: Vec<(f64, f64)> = case.ends().iter().map(in_float64).collect();
         let at = |axis: usize, k: usize| ends[axis].0 + ends[axis].1 * k as f64 / 256.0;
         let grid: Vec<f64> = (0..257 * 257).flat_map(|k| [at(0, k % 257), at(1, k / 257)]).collect();
         let highest = density.log_prob(&grid).into_iter().fold(highest, f64::max);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::densities::cubature::Cubature;
-use common::densities::{Case, PLANAR, catalogue, given_knots, in_doubles, place, spline, sum_of_squares};
+use common::densities::{Case, PLANAR, catalogue, given_knots, in_float64, place, spline, sum_of_squares};
 use common::{ratio, variables};
 use pal::density::Density;
 use pal::density::{Basis, Settings};
@@ -24,7 +24,7 @@ fn means_and_covariances() {
         let (family, rule) = (case.compile(), case.cubature(&Formula::yes(), 2));
         let params = family.random_params(2, 12);
         let (means, covariances) = (family.mean(&params).unwrap(), family.covariance(&params).unwrap());
-        let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
+        let ends: Vec<(f64, f64)> = case.ends().iter().map(in_float64).collect();
         for (row, density) in family.densities(&params).unwrap().iter().enumerate() {
             let (mean, covariance) = (density.mean(), density.covariance());
             // In coordinates from 0 to 1 over the box.
@@ -75,7 +75,7 @@ fn expectations_of_polynomials() {
         ];
         let polynomials = texts.each_ref().map(|text| Polynomial::parse(text).unwrap());
         let together = family.expectation(&polynomials).unwrap().values(&params).unwrap();
-        let ends: Vec<(f64, f64)> = ends.iter().map(in_doubles).collect();
+        let ends: Vec<(f64, f64)> = ends.iter().map(in_float64).collect();
         let rule = case.cubature(&Formula::yes(), 4);
         for (row, density) in family.densities(&params).unwrap().iter().enumerate() {
             let want = rule.expectation(density, |point| {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::densities::{Case, given_knots, in_doubles, spline, sum_of_squares};
+use common::densities::{Case, given_knots, in_float64, spline, sum_of_squares};
 use common::{Dice, variables};
 use pal::density::{Basis, Knots, Settings, SplineSettings};
 use pal::formula::{Constraint, Linear};
@@ -102,7 +102,7 @@ fn answers_are_permuted_with_the_variables() {
             for (a, b) in moved.log_prob(&moved_points).iter().zip(&logs) {
                 assert!(a == b || (a.exp() - b.exp()).abs() < 1e-10 * (1.0 + b.exp()), "{other}: {a} {b}");
             }
-            let scale: Vec<f64> = case.ends().iter().map(|ends| in_doubles(ends).1).collect();
+            let scale: Vec<f64> = case.ends().iter().map(|ends| in_float64(ends).1).collect();
             let (mean, covariance) = (density.mean(), density.covariance());
             let (moved_mean, moved_covariance) = (moved.mean(), moved.covariance());
             for (k, from) in order.iter().enumerate() {
@@ -131,7 +131,7 @@ fn names_mean_the_same_in_any_order() {
             let other = reorder(&case, &order);
             let moved = other.compile().density(&reorder_params(&case, &params, &order)).unwrap();
             for (axis, var) in case.constraint.reals.iter().enumerate() {
-                let (low, length) = in_doubles(&case.ends()[axis]);
+                let (low, length) = in_float64(&case.ends()[axis]);
                 let [a, b] = [&density, &moved].map(|density| density.marginal(var.name()).unwrap());
                 for part in [0.13, 0.37, 0.71] {
                     let y = low + part * length;
@@ -151,7 +151,7 @@ fn names_mean_the_same_in_any_order() {
             let [a, b] = [&density, &moved]
                 .map(|density| density.entropy(&EntropyOptions { tolerance: 1e-4, ..EntropyOptions::default() }));
             assert!((a.value - b.value).abs() < a.error + b.error, "{other}: {a:?} {b:?}");
-            let (low, length) = in_doubles(&case.ends()[0]);
+            let (low, length) = in_float64(&case.ends()[0]);
             let at = low + 0.29 * length;
             let rest = Linear::from(case.constraint.reals[1].clone()).le(from_f64(density.mean()[1]).unwrap());
             let shares =

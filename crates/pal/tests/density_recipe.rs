@@ -1,4 +1,5 @@
-//! The recipes for frameworks, followed step by step in plain loops, agree with the library's log-densities.
+//! The recipes for tensor frameworks, followed step by step in plain loops, agree with the log-densities of the
+//! library.
 
 use pal::density::{
     Basis, Family, Knots, Recipe, Settings, SplineRecipe, SplineSettings, Subset, SumOfSquaresSettings,
@@ -105,7 +106,8 @@ fn forms_of_conditions_and_moments() {
     {
         let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let params = family.random_params(1, 3);
-        // Of a point, only its own share in the sum matters: the ratio of two sums over all components is taken instead.
+        // Of a point, only the fraction of each component in the sum matters: the ratio of two sums over all components
+        // is taken instead.
         let weighted = |form: Vec<f64>| -> f64 {
             let log_volume = family.support().grid().log_volume();
             match family.recipe() {
@@ -118,7 +120,8 @@ fn forms_of_conditions_and_moments() {
                     parts.iter().zip(&weights).map(share).sum()
                 }
                 Recipe::SumOfSquares(mut recipe) => {
-                    // Features that are one of the unit vectors give the squares of coefficients; the forms are summed by hand.
+                    // Features that are one of the unit vectors give the squares of coefficients; the forms are summed
+                    // by hand.
                     let damp = |z: &f64| {
                         if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
                     };
@@ -194,7 +197,7 @@ fn derivatives_of_features() {
     }
 }
 
-/// A spline that lives in an obstacle has no mass at all, not a small one.
+/// A spline whose support lies inside an obstacle has no mass at all, not a small one.
 #[test]
 fn no_mass_is_exactly_none() {
     let [x, y] = reals(["x", "y"]);
@@ -216,7 +219,7 @@ fn no_mass_is_exactly_none() {
     }
 }
 
-/// A part without volume, away from all others, has no density: whoever asks.
+/// A part of the constraint without volume, outside of the box around the others, has density 0 in every query.
 #[test]
 fn parts_without_volume_beyond_the_box() {
     let [x, y] = reals(["x", "y"]);

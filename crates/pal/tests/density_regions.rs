@@ -1,4 +1,5 @@
-//! The laws on random formulas: strict and equal atoms, negations, empty and flat and unbounded parts, whatever comes.
+//! The laws of densities on random formulas, with strict inequalities and equalities, negations, and parts that are
+//! empty, flat or unbounded.
 
 mod common;
 
@@ -19,7 +20,7 @@ fn settings(dice: &mut Dice, n: usize) -> Settings {
     }
 }
 
-/// Regions with volume, with a family on each; others must be refused.
+/// Regions with volume, with a family on each; regions without volume must be refused.
 fn cases(seeds: std::ops::Range<u64>) -> Vec<Case> {
     let (mut found, mut refused) = (Vec::new(), 0);
     for seed in seeds {

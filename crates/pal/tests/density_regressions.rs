@@ -56,7 +56,8 @@ fn edges_of_empty_bins_have_density() {
     near(a.log_upper, b.log_upper, 1e-5);
 }
 
-/// A basis that is of size one on a thin cross is large beside it; integrals over a part must not be made of such coefficients.
+/// A basis that is of size one on a thin cross is large beside it; integrals over a part must not be made of such
+/// coefficients.
 #[test]
 fn events_and_moments_of_high_degree_keep_their_digits() {
     let [x, y] = reals(["x", "y"]);
@@ -84,7 +85,7 @@ fn thin_boxes_have_their_exact_volume() {
     }
 }
 
-/// Bins may be much narrower than what is negligible along the whole axis.
+/// Bins may be much narrower than what is negligible along the axis.
 #[test]
 fn marginals_keep_the_mass_of_narrow_bins() {
     let [x, y] = reals(["x", "y"]);
@@ -114,7 +115,7 @@ fn parameters_that_overflow_are_refused() {
     assert!(probability > 0.0 && probability < 1.0);
 }
 
-/// Weights whose differences leave the range of doubles, or hide the integrals they are added to.
+/// Weights whose differences leave the range of float64, or hide the integrals they are added to.
 #[test]
 fn extreme_logits_give_densities_and_gradients() {
     let [x] = reals(["x"]);
@@ -143,7 +144,7 @@ fn small_coefficients_of_monomials_keep_their_digits() {
     assert!(log_prob(1e-200).is_finite());
 }
 
-/// A part without volume that sticks out of the box around the others.
+/// A part of the constraint without volume that lies partly outside of the box around the others.
 #[test]
 fn nothing_is_outside_of_the_box() {
     let [x, y] = reals(["x", "y"]);
@@ -158,7 +159,7 @@ fn nothing_is_outside_of_the_box() {
     assert_eq!(given.log_prob(&[2.0]), [f64::NEG_INFINITY]);
 }
 
-/// The moment of a degree that no rule of bearable size is exact for.
+/// The moment of a degree for which every exact cubature rule is too large.
 #[test]
 fn moments_of_enormous_degree_are_refused() {
     let [x, y] = reals(["x", "y"]);
@@ -168,7 +169,8 @@ fn moments_of_enormous_degree_are_refused() {
     near(density.expectation(&Polynomial::parse("x^90*y^10").unwrap()).unwrap(), 1.0 / (91.0 * 11.0), 1e-13);
 }
 
-/// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small there.
+/// `(1 - x)^6` along every axis, over the corner where it vanishes: every product of Bernstein polynomials is small
+/// there.
 #[test]
 fn forms_of_many_variables_recognise_lost_digits() {
     let factorial = |k: usize| (1..=k).map(|k| k as f64).product::<f64>();

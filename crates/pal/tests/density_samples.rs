@@ -1,14 +1,16 @@
-//! Samples lie inside, fall into parts as often as these have mass, have the right moments, and depend on the seed alone.
+//! Samples lie inside the constraint, fall into its parts with the right frequencies, have the right moments, and
+//! depend on the seed alone.
 //!
-//! Seeds are fixed, so a test that passes once passes always. Thresholds are such that one seed in ten thousand fails by chance.
-//! The long run, with a million samples per case: `cargo test --release -p pal --test density_samples -- --ignored`.
+//! Seeds are fixed, so a test that passes once passes always. Thresholds are such that one seed in ten thousand fails
+//! by chance. The long run, with a million samples per case:
+//! `cargo test --release -p pal --test density_samples -- --ignored`.
 
 mod common;
 
 use std::collections::BTreeMap;
 
 use common::Dice;
-use common::densities::{Case, catalogue, in_doubles, spline, sum_of_squares};
+use common::densities::{Case, catalogue, in_float64, spline, sum_of_squares};
 use pal::density::Basis;
 use pal::density::Density;
 use pal::formula::{Constraint, Formula, Linear, Substitution};
@@ -26,7 +28,8 @@ fn names() -> [(&'static str, pal::density::Settings); 7] {
     ]
 }
 
-/// The value that chi-square with so many degrees of freedom exceeds with probability 1e-4, by Wilson and Hilferty.
+/// The value that chi-square with `freedom` degrees of freedom exceeds with probability 1e-4, by the approximation of
+/// Wilson and Hilferty.
 fn threshold(freedom: usize) -> f64 {
     let part = 2.0 / (9.0 * freedom as f64);
     freedom as f64 * (1.0 - part + 3.719 * part.sqrt()).powi(3)
@@ -73,7 +76,7 @@ fn counts(constraint: &Constraint, parts: &[Formula], samples: &[f64]) -> Vec<us
     parts.iter().map(count).collect()
 }
 
-/// Membership by the library for all, by slow rational evaluation for some.
+/// Whether all samples are inside: by the library for all, and by slow rational evaluation for some.
 fn all_inside(constraint: &Constraint, samples: &[f64]) -> bool {
     let n = constraint.reals.len();
     let some = samples.chunks(n).step_by(samples.len() / n / 500 + 1);
@@ -169,7 +172,7 @@ fn threads_change_nothing() {
     }
 }
 
-/// Rows of a batch are disjoint stretches of one sequence.
+/// The rows of a batch are consecutive parts of one sequence.
 #[test]
 fn batches_are_densities_one_by_one() {
     let case = Case::new("triangle", spline(3, 2));
@@ -182,7 +185,7 @@ fn batches_are_densities_one_by_one() {
     }
 }
 
-/// The digits of a number, mirrored at the point.
+/// The radical inverse of a number: its digits mirrored at the decimal point (van der Corput).
 fn mirrored(mut k: usize, base: usize) -> f64 {
     let (mut value, mut place) = (0.0, 1.0 / base as f64);
     while k > 0 {
@@ -192,7 +195,8 @@ fn mirrored(mut k: usize, base: usize) -> f64 {
     value
 }
 
-/// Evenly spread uniform numbers give evenly spread samples: means are several times better than by chance.
+/// Quasi-random uniform numbers give evenly spread samples, whose means are several times better than those of random
+/// ones.
 #[test]
 fn evenly_spread_numbers_give_better_means() {
     let count = 8192;
@@ -252,7 +256,7 @@ fn conditioned_samples() {
 fn samples_given_a_value() {
     for case in [Case::new("star", spline(4, 2)), Case::new("notched cube", sum_of_squares(3, 1, Basis::Orthonormal))] {
         let n = case.dimension();
-        let (low, length) = in_doubles(&case.ends()[0]);
+        let (low, length) = in_float64(&case.ends()[0]);
         let value = low + 0.61 * length;
         let density = case.density(7).given(&[("x1", value)]).unwrap();
         let samples = density.sample(20_000, 1).unwrap();

@@ -1,7 +1,8 @@
 //! No sample leaves the constraint, however many are drawn: on drone scenes and on stars, under exact evaluation.
 //!
 //! Ten million samples of each family on each region:
-//! `PAL_DATA=.. cargo test --release -p pal --test density_scale -- --ignored --nocapture`. Without `PAL_DATA` the scenes are skipped.
+//! `PAL_DATA=.. cargo test --release -p pal --test density_scale -- --ignored --nocapture`. Without `PAL_DATA` the
+//! scenes are skipped.
 
 mod common;
 

@@ -80,7 +80,7 @@ fn unions_and_intersections_agree_with_an_independent_library() {
         let mut dice = Dice::new(610_000 + seed);
         let outlines = [12, 9].map(|corners| random_outline(&mut dice, corners));
         let [p, q] = outlines.each_ref().map(|outline| polygon(outline, &[]));
-        let [a, b] = outlines.each_ref().map(|outline| in_doubles(outline));
+        let [a, b] = outlines.each_ref().map(|outline| in_float64(outline));
         let pairs = [
             (p.clone() | q.clone(), OverlayRule::Union),
             (p.clone() & q.clone(), OverlayRule::Intersect),
@@ -97,7 +97,7 @@ fn unions_and_intersections_agree_with_an_independent_library() {
 /// The library snaps to a 64-bit integer grid: about 1e-15 of the extent, and a map has a few hundred corners.
 const TOLERANCE: f64 = 1e-11;
 
-fn in_doubles(outline: &[Point]) -> Vec<[f64; 2]> {
+fn in_float64(outline: &[Point]) -> Vec<[f64; 2]> {
     outline.iter().map(|p| [to_f64(&p[0]), to_f64(&p[1])]).collect()
 }
 

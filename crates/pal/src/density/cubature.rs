@@ -1,9 +1,9 @@
 //! Cubature on the elements of a mesh that is exact for polynomials up to a degree.
 //!
 //! Boxes take products of Gauss-Legendre rules. Simplices take the same products in collapsed coordinates (see
-//! [`super::mesh`]), whose weights are positive. Where that needs too many nodes, in many dimensions, simplices take the
-//! Grundmann-Moeller rule of the PAL paper (Section 4), whose weights alternate in sign but whose number of nodes grows
-//! like a power of the dimension, with half the degree as the exponent.
+//! [`super::mesh`]), whose weights are positive. Where that needs too many nodes, in many dimensions, simplices take
+//! the Grundmann-Moeller rule of the PAL paper (Section 4), whose weights alternate in sign but whose number of nodes
+//! grows like a power of the dimension, with half the degree as the exponent.
 
 use std::sync::Arc;
 

@@ -25,8 +25,8 @@ pub trait ComponentFunctions: Send + Sync {
         self.value(component, bin, t).ln()
     }
 
-    /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between the
-    /// two. A point on an edge belongs to the bin above it, which may be empty.
+    /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between
+    /// the two. A point on an edge belongs to the bin above it, which may be empty.
     fn enter(&self, _bin: &mut [BinIndex], _t: &mut [f64]) {}
 }
 
@@ -35,8 +35,8 @@ pub trait ChebyshevSeries: ComponentFunctions {
     /// The exponents of [`ChebyshevSeries::chebyshev`].
     fn chebyshev_exponents(&self) -> &Exponents;
 
-    /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the order
-    /// of [`ChebyshevSeries::chebyshev_exponents`].
+    /// The coefficients of `sum_c weights_c q_c` on a bin in products of Chebyshev polynomials `T_a(2 t - 1)`, in the
+    /// order of [`ChebyshevSeries::chebyshev_exponents`].
     fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64>;
 }
 

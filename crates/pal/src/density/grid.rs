@@ -1,7 +1,7 @@
 //! The bounding box of a region cut into bins, and local coordinates in the bins.
 //!
-//! A density family is a polynomial on every bin. Inside a bin everything is computed in local coordinates `t`, which run
-//! from 0 to 1 along every axis and come from exact vertices: a bin that is narrow and far from the origin loses no
+//! A density family is a polynomial on every bin. Inside a bin everything is computed in local coordinates `t`, which
+//! run from 0 to 1 along every axis and come from exact vertices: a bin that is narrow and far from the origin loses no
 //! digits.
 
 use crate::number::{self, Rational};
@@ -44,8 +44,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Bins between consecutive edges, which must increase. `None` if there are fewer than two edges, or if float64 cannot
-    /// represent an edge or the width of a bin.
+    /// Bins between consecutive edges, which must increase. `None` if there are fewer than two edges, or if float64
+    /// cannot represent an edge or the width of a bin.
     pub(crate) fn new(edges: Vec<Rational>) -> Option<Axis> {
         if edges.len() < 2 || edges.windows(2).any(|pair| pair[0] >= pair[1]) {
             return None;
@@ -121,8 +121,8 @@ impl Axis {
         high + (low + fraction * self.length)
     }
 
-    /// The bin that contains a position; the first or last bin for positions beyond the ends. A position on an edge is in
-    /// the bin above it.
+    /// The bin that contains a position; the first or last bin for positions beyond the ends. A position on an edge is
+    /// in the bin above it.
     pub fn bin_of(&self, y: f64) -> BinIndex {
         let inner = &self.rounded[1..self.rounded.len() - 1];
         BinIndex::new(inner.partition_point(|(high, low)| (y - high) - low >= 0.0))
@@ -200,15 +200,15 @@ impl Grid {
         }
     }
 
-    /// The factor that turns a partial derivative with respect to local coordinates of a bin, of one order per axis, into
-    /// the one with respect to the coordinates of the user.
+    /// The factor that turns a partial derivative with respect to local coordinates of a bin, of one order per axis,
+    /// into the one with respect to the coordinates of the user.
     pub(crate) fn derivative_scale(&self, bin: &[BinIndex], orders: &[u16]) -> f64 {
         let axes = self.axes.iter().zip(bin).zip(orders);
         axes.map(|((axis, b), order)| axis.width(*b).powi(-i32::from(*order))).product()
     }
 
-    /// Whether local coordinates from [`Grid::locate`] lie in their bin. They do not for points outside of the box, where
-    /// a constraint may have parts without volume.
+    /// Whether local coordinates from [`Grid::locate`] lie in their bin. They do not for points outside of the box,
+    /// where a constraint may have parts without volume.
     pub(crate) fn in_bin(t: &[f64]) -> bool {
         t.iter().all(|t| (-LOCAL_SLACK..=1.0 + LOCAL_SLACK).contains(t))
     }

@@ -163,8 +163,8 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     Ok(parts.filter(|element| element.volume > 0.0).collect())
 }
 
-/// The volume of a box as a fraction of its bin, from its exact facets: differences of rounded coordinates would have few
-/// correct digits for a thin box.
+/// The volume of a box as a fraction of its bin, from its exact facets: differences of rounded coordinates would have
+/// few correct digits for a thin box.
 fn cuboid_volume(polytope: &Polytope, bin: &[(Rational, Rational)]) -> f64 {
     let mut sides = vec![Rational::ZERO; bin.len()];
     for (normal, offset) in polytope.half_spaces() {
@@ -185,8 +185,8 @@ fn is_cuboid(polytope: &Polytope) -> bool {
 }
 
 impl Shape {
-    /// Computes the point of the element at `s` in [0, 1]^n: an affine map of the unit cube for boxes, collapsed coordinates
-    /// for simplices.
+    /// Computes the point of the element at `s` in [0, 1]^n: an affine map of the unit cube for boxes, collapsed
+    /// coordinates for simplices.
     pub fn map(&self, s: &[f64], t: &mut [f64]) {
         match self {
             Shape::Cuboid(low, high) => {
@@ -207,8 +207,8 @@ impl Shape {
         }
     }
 
-    /// Computes the point at a node of a cubature rule, which has coordinates in the unit cube for boxes and barycentric
-    /// coordinates for simplices.
+    /// Computes the point at a node of a cubature rule, which has coordinates in the unit cube for boxes and
+    /// barycentric coordinates for simplices.
     pub fn at(&self, node: &[f64], t: &mut [f64]) {
         match self {
             Shape::Cuboid(..) => self.map(node, t),

@@ -1,4 +1,4 @@
-//! Questions asked of many parameter vectors at once.
+//! Queries for many parameter vectors of a family at once.
 
 use rayon::prelude::*;
 
@@ -7,15 +7,16 @@ use super::error::QueryError;
 use super::marginal::Marginal;
 use super::marginal::slices::Slices;
 use super::mode::{Mode, ModeOptions};
-use super::sample::room;
+use super::sample::check_memory;
 use crate::density::Density;
 use crate::density::Family;
 
 impl Family {
-    /// Independent samples, `count` for each parameter vector, row by row. The same seed gives the same samples for any number of threads.
+    /// Draws `count` independent samples for each parameter vector, row by row. The same seed gives the same samples
+    /// for any number of threads.
     pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
         let densities = self.densities(params)?;
-        room(densities.len().saturating_mul(count), self.dimension())?;
+        check_memory(densities.len().saturating_mul(count), self.dimension())?;
         let draw = |(row, density): (usize, &Density)| {
             let sampler = density.sampler()?;
             Ok(sampler.sample_from(row as u64 * count as u64, count, seed))
@@ -38,20 +39,21 @@ impl Family {
     pub fn marginals(&self, variable: &str, params: &[f64]) -> Result<Vec<Marginal>, QueryError> {
         let densities = self.densities(params)?;
         let Some(first) = densities.first() else { return Ok(Vec::new()) };
-        // The geometry is the same for all.
+        // The slices depend on the support only, which all densities share.
         let slices = Slices::new(&self.support().mesh, first.axis(variable)?, self.family().degree());
         let marginal = |density: &Density| slices.marginal(&*density.functions, &density.weights);
         densities.iter().map(|density| marginal(density).ok_or(QueryError::Impossible)).collect()
     }
 
-    /// The joint density of some variables at points, for each parameter vector: a row of densities for each.
+    /// The joint marginal density of some variables at points: one row of densities for each parameter vector.
     pub fn marginal_density(&self, variables: &[&str], params: &[f64], points: &[f64]) -> Result<Vec<f64>, QueryError> {
         let densities = self.densities(params)?;
         let parts = densities.iter().map(|density| density.marginal_density(variables, points));
         Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// For each parameter vector the density of the remaining variables given values of some. The constraint is cut once for all.
+    /// The density of the remaining variables given values of some, for each parameter vector. The constraint is cut
+    /// once for all of them.
     pub fn given(&self, values: &[(&str, f64)], params: &[f64]) -> Result<Vec<Density>, QueryError> {
         let densities = self.densities(params)?;
         let Some(first) = densities.first() else { return Ok(Vec::new()) };

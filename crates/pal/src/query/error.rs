@@ -7,53 +7,51 @@ use crate::polynomial::PolynomialError;
 /// Why a question about a density has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum QueryError {
-    /// A condition that the density gives no mass.
+    /// The density gives a condition no mass.
     #[error("the condition has probability 0 under this density")]
     Impossible,
-    /// Values at which the density of the given variables is 0.
+    /// The density of the given variables is 0 at the given values.
     #[error("the density of {0} is 0, so nothing can be conditioned on it")]
     NoDensity(String),
-    /// A condition or a list of variables that does not fit the density.
+    /// A condition or a list of variables does not fit the density.
     #[error("{0}")]
     Variables(String),
-    /// A value that is not a finite number.
+    /// The value of a variable is not a finite number.
     #[error("the value of `{0}` is {1}; give a finite number")]
     Value(Var, f64),
-    /// Uniform numbers outside the unit interval.
+    /// A uniform number is outside the unit interval.
     #[error("uniform number {column} of row {row} is {value}; give numbers between 0 and 1")]
     Uniform {
-        /// row, from 0
+        /// The row, counted from 0.
         row: usize,
-        /// column, from 0
+        /// The column, counted from 0.
         column: usize,
-        /// what it is
+        /// The number that was given.
         value: f64,
     },
-    /// A number of values that does not fit.
+    /// The number of values does not fit.
     #[error("{given} numbers given; {what} come in rows of {wanted}")]
     Length {
-        /// what was given
+        /// What the values are.
         what: &'static str,
-        /// numbers given
+        /// How many numbers were given.
         given: usize,
-        /// numbers per row
+        /// How many numbers make up a row.
         wanted: usize,
     },
-    /// More samples than memory.
+    /// There is not enough memory for the samples.
     #[error("there is no memory for {0} samples at once; draw them in parts")]
     Memory(usize),
-    /// Mass where no double is.
+    /// A part of the region that has mass contains no point with float64 coordinates.
     #[error(
-        "a part of the region with probability {0:.1e} is so thin that it contains no point with coordinates in doubles; rescale or shift the variables"
+        "a part of the region with probability {0:.1e} is so thin that it contains no point with float64 coordinates; \
+         rescale or shift the variables"
     )]
-    NoDoubles(f64),
-    /// See there.
-    #[error(transparent)]
-    Level(#[from] super::marginal::NotAProbability),
-    /// See there.
+    NoFloat64Point(f64),
+    /// The density itself could not be made.
     #[error(transparent)]
     Density(#[from] DensityError),
-    /// See there.
+    /// A polynomial does not fit the variables of the density.
     #[error(transparent)]
     Polynomial(#[from] PolynomialError),
 }

@@ -1,4 +1,8 @@
-//! Probabilities of further constraints, and conditioning on them.
+//! Probabilities of further formulas, and conditioning on them (PAL paper, Section 5).
+//!
+//! The probability of `gamma` under a density on `phi` is `I_(phi and gamma) / I_phi`, where I is the integral of the
+//! unnormalised density over a set. The set `phi and gamma` is cut along the grid of the density, so that the
+//! components are polynomials on its elements too.
 
 use std::sync::Arc;
 
@@ -10,7 +14,7 @@ use crate::density::cubature::MeshCubature;
 use crate::density::{BinIndex, ChebyshevSeries, Family, Form, Support};
 use crate::formula::Formula;
 
-/// A further constraint compiled on a family: its probability under many parameter vectors.
+/// A formula compiled on a family, whose probability is asked under many parameter vectors.
 pub struct Event {
     family: Family,
     support: Arc<Support>,
@@ -18,7 +22,7 @@ pub struct Event {
 }
 
 impl Family {
-    /// Compiles a condition over the variables of the constraint.
+    /// Compiles a formula over the variables of the constraint, to ask for its probability or to condition on it.
     ///
     /// ```
     /// use pal::density::{Family, Settings, SumOfSquaresSettings};
@@ -38,8 +42,9 @@ impl Family {
         Ok(Event { family: self.clone(), support: Arc::new(support), form })
     }
 
-    /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a condition holds, in place of the one in
-    /// [`Family::recipe`]. The monomial is in the coordinates of the box (0 at its lower end, 1 at its upper end); no exponents mean 1.
+    /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a
+    /// condition holds, in place of the one in [`Family::recipe`]. The monomial is in coordinates that run from 0 to 1
+    /// over the box; no exponents mean the monomial 1.
     pub fn form_constants(&self, condition: &Formula, powers: &[u16]) -> Result<Vec<f64>, QueryError> {
         let n = self.dimension();
         if !powers.is_empty() && powers.len() != n {
@@ -50,7 +55,7 @@ impl Family {
     }
 }
 
-/// Part of a support, with a message of its own for Boolean variables.
+/// The part of a support where a condition over reals holds.
 fn restrict(support: &Support, condition: &Formula) -> Result<Support, QueryError> {
     if let Some(var) = condition.boolean_variables().into_iter().next() {
         return Err(QueryError::Variables(format!(
@@ -61,12 +66,12 @@ fn restrict(support: &Support, condition: &Formula) -> Result<Support, QueryErro
 }
 
 impl Event {
-    /// Where it holds.
+    /// The part of the support where the formula holds.
     pub fn support(&self) -> &Arc<Support> {
         &self.support
     }
 
-    /// The probability of the condition under each parameter vector.
+    /// The probability of the formula under each parameter vector.
     pub fn probability(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
         let rows = self.family.proper_rows(params)?;
         let expansions: Vec<_> = rows.iter().map(|row| row.expansion.clone()).collect();
@@ -79,21 +84,22 @@ impl Event {
         Ok(parts.map(probability).collect())
     }
 
-    /// The densities given that the condition holds.
+    /// The density given that the formula holds, for each parameter vector.
     pub fn condition(&self, params: &[f64]) -> Result<Vec<Density>, QueryError> {
         let densities = self.family.densities(params)?;
-        densities.into_iter().map(|density| density.on(self.support.clone())).collect()
+        densities.into_iter().map(|density| density.restricted_to(self.support.clone())).collect()
     }
 }
 
 impl Density {
-    /// The same components on another support, which they give some mass. `None` if that is 0, or too small to divide by.
-    pub(super) fn moved(&self, support: Arc<Support>, functions: Arc<dyn ChebyshevSeries>) -> Option<Density> {
-        let mut moved = Density { support, functions, ..self.clone() };
-        let mass = moved.mass(&moved.support);
-        moved.weights.iter_mut().for_each(|w| *w /= mass);
-        moved.log_weights.iter_mut().for_each(|w| *w -= mass.ln());
-        (mass >= f64::MIN_POSITIVE && moved.weights.iter().all(|w| w.is_finite())).then_some(moved)
+    /// The density with given components on another support, normalised there. `None` if its mass is 0, or too small to
+    /// divide by.
+    pub(super) fn renormalised(&self, support: Arc<Support>, functions: Arc<dyn ChebyshevSeries>) -> Option<Density> {
+        let mut density = Density { support, functions, ..self.clone() };
+        let mass = density.mass(&density.support);
+        density.weights.iter_mut().for_each(|w| *w /= mass);
+        density.log_weights.iter_mut().for_each(|w| *w -= mass.ln());
+        (mass >= f64::MIN_POSITIVE && density.weights.iter().all(|w| w.is_finite())).then_some(density)
     }
 
     /// The probability of a condition over the variables of the density.
@@ -104,20 +110,21 @@ impl Density {
 
     /// The density given that a condition holds: zero elsewhere.
     pub fn condition(&self, condition: &Formula) -> Result<Density, QueryError> {
-        self.on(Arc::new(restrict(&self.support, condition)?))
+        self.restricted_to(Arc::new(restrict(&self.support, condition)?))
     }
 
     /// The density restricted to a part of its support.
-    fn on(self: &Density, support: Arc<Support>) -> Result<Density, QueryError> {
-        self.moved(support, self.functions.clone()).ok_or(QueryError::Impossible)
+    fn restricted_to(&self, support: Arc<Support>) -> Result<Density, QueryError> {
+        self.renormalised(support, self.functions.clone()).ok_or(QueryError::Impossible)
     }
 
-    /// The integral over a part of the support, by cubature: every term is positive.
+    /// The integral of the density over a part of the support, by cubature of positive terms.
     pub(super) fn mass(&self, support: &Support) -> f64 {
         self.integrals(support, 0, 1, |_, _, out| out[0] = 1.0)[0]
     }
 
-    /// The integrals of the density times several polynomials of so many degrees, given at local coordinates.
+    /// The integrals of the density times `count` polynomials of at most the degree `extra`, which `factors` computes
+    /// at local coordinates of a bin.
     pub(super) fn integrals(
         &self,
         support: &Support,
@@ -125,11 +132,11 @@ impl Density {
         count: usize,
         factors: impl Fn(&[BinIndex], &[f64], &mut [f64]) + Sync,
     ) -> Vec<f64> {
-        let rules = MeshCubature::new(self.dimension(), self.functions.degree().times(extra));
+        let cubature = MeshCubature::new(self.dimension(), self.functions.degree().times(extra));
         let parts = support.mesh.elements.par_iter().map(|element| {
             let (mut values, mut at_node) = (vec![0.0; self.weights.len()], vec![0.0; count]);
             let mut sums = vec![0.0; count];
-            rules.visit(element, |t, weight| {
+            cubature.visit(element, |t, weight| {
                 self.functions.values(&element.bin, t, &mut values);
                 let density: f64 = self.weights.iter().zip(&values).map(|(w, q)| w * q).sum();
                 factors(&element.bin, t, &mut at_node);

@@ -1,4 +1,4 @@
-//! Means, covariances and other polynomial moments.
+//! Means, covariances and expectations of other polynomials.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use crate::formula::Var;
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
 
-/// Expectations of polynomials compiled on a family, for many parameter vectors.
+/// Expectations of polynomials, compiled on a family for many parameter vectors.
 ///
-/// Everything is computed in coordinates that run from 0 to 1 over the box around the constraint, so that a region far from the origin loses
-/// no digits in its covariance.
+/// Everything is computed in coordinates that run from 0 to 1 over the box around the constraint, so that the
+/// covariance of a region far from the origin loses no digits.
 pub struct Expectation {
     family: Family,
-    /// Per polynomial its terms: a factor and the position of the monomial.
+    /// The terms of every polynomial: a factor and the position of the monomial in `forms`.
     terms: Vec<Vec<(f64, usize)>>,
     forms: Vec<(Vec<u16>, Box<dyn Form>)>,
 }
@@ -24,7 +24,7 @@ pub struct Expectation {
 /// Monomials in box coordinates with their factors.
 type Terms = Vec<(Vec<u16>, f64)>;
 
-/// A polynomial in the user's coordinates in those of the box.
+/// Rewrites a polynomial in the coordinates of the user as one in the coordinates of the box.
 fn in_box(support: &Support, polynomial: &Polynomial) -> Result<Terms, QueryError> {
     let reals = &support.constraint().reals;
     let axes = support.grid().axes().iter().zip(reals);
@@ -34,8 +34,8 @@ fn in_box(support: &Support, polynomial: &Polynomial) -> Result<Terms, QueryErro
             (var.clone(), (high - low, low.clone()))
         })
         .collect();
-    let moved = polynomial.affine(&changes)?.aligned(reals)?;
-    Ok(moved.into_iter().map(|(alpha, c)| (alpha, number::to_f64(&c))).collect())
+    let in_box = polynomial.affine(&changes)?.aligned(reals)?;
+    Ok(in_box.into_iter().map(|(alpha, c)| (alpha, number::to_f64(&c))).collect())
 }
 
 impl Family {
@@ -107,16 +107,18 @@ impl Family {
     }
 }
 
+/// The exponents of single coordinates.
 fn first_powers(n: usize) -> Vec<Vec<u16>> {
     (0..n).map(|j| (0..n).map(|k| u16::from(k == j)).collect()).collect()
 }
 
-/// Products of two coordinates, the lower triangle row by row.
+/// The exponents of products of two coordinates: the lower triangle, row by row.
 fn second_powers(n: usize) -> Vec<Vec<u16>> {
     let pair = |i: usize, j: usize| (0..n).map(|k| u16::from(k == i) + u16::from(k == j)).collect();
     (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| pair(i, j)).collect()
 }
 
+/// The covariance matrix from first and second moments in box coordinates, given the lengths of the axes.
 fn covariance_of(first: &[f64], second: &[f64], lengths: &[f64]) -> Vec<f64> {
     let n = first.len();
     let mut matrix = vec![0.0; n * n];

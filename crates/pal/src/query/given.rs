@@ -32,7 +32,7 @@ impl Density {
         self.on_cut(&self.cut(values)?, values)
     }
 
-    /// The constraint at the given values.
+    /// Substitutes given values into the constraint.
     pub(super) fn cut(&self, values: &[(&str, f64)]) -> Result<Cut, QueryError> {
         let constraint = self.support.constraint();
         let n = self.dimension();
@@ -62,8 +62,9 @@ impl Density {
             Support::new(&Region::new(constraint)?, &grid)
         };
         let mut support = cut(&sliced)?;
-        // Parts without volume may stick out of the box and have volume in the slice: there is no density on them.
-        if support.mesh.elements.iter().any(|element| sticks_out(element, kept.len())) {
+        // Parts of the constraint without volume may lie outside of the box and have volume in the slice. The density
+        // is 0 on them.
+        if support.mesh.elements.iter().any(|element| is_outside_box(element, kept.len())) {
             for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
                 let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
                 sliced.formula = sliced.formula & real(var.name()).between(low, high);
@@ -81,14 +82,14 @@ impl Density {
 
     /// The density on a cut, normalised.
     pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Density, QueryError> {
-        let functions = Arc::new(Slice::new(self.functions.clone(), cut, self.dimension())?);
-        self.moved(cut.support.clone(), functions).ok_or_else(|| {
+        let functions = Arc::new(FixedCoordinates::new(self.functions.clone(), cut, self.dimension())?);
+        self.renormalised(cut.support.clone(), functions).ok_or_else(|| {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             QueryError::NoDensity(text.join(", "))
         })
     }
 
-    /// The position of a variable.
+    /// The axis of a variable.
     pub(super) fn axis(&self, name: &str) -> Result<usize, QueryError> {
         let reals = &self.support.constraint().reals;
         reals.iter().position(|var| var.name() == name).ok_or_else(|| {
@@ -98,79 +99,81 @@ impl Density {
     }
 }
 
-fn sticks_out(element: &Element, dimension: usize) -> bool {
+/// Whether an element does not lie inside its bin.
+fn is_outside_box(element: &Element, dimension: usize) -> bool {
     let ends = (0..dimension).map(|axis| extent(&element.shape, dimension, axis));
     ends.into_iter().any(|(low, high)| !Grid::in_bin(&[low, high]))
 }
 
-/// A constraint with some variables fixed.
+/// A support with some variables fixed.
 pub(super) struct Cut {
     support: Arc<Support>,
     kept: Vec<usize>,
-    /// Bin and local coordinate of the fixed variables.
+    /// The bins and local coordinates of the fixed variables, at their axes.
     bin: [BinIndex; MAX_DIMENSION],
     t: [f64; MAX_DIMENSION],
 }
 
-/// A piecewise polynomial with some coordinates fixed.
-struct Slice {
-    whole: Arc<dyn ChebyshevSeries>,
+/// Component functions with some coordinates fixed.
+struct FixedCoordinates {
+    functions: Arc<dyn ChebyshevSeries>,
     kept: Vec<usize>,
-    /// Bin and local coordinate of the fixed ones; the others are filled in.
+    /// The bins and local coordinates of the fixed variables, at their axes; those of the others are filled in.
     bin: [BinIndex; MAX_DIMENSION],
     t: [f64; MAX_DIMENSION],
     dimension: usize,
     exponents: Exponents,
-    /// For every exponent of the whole the position of what is kept of it.
+    /// For every exponent of `functions` the position, in `exponents`, of its part along the kept axes.
     positions: Vec<usize>,
 }
 
-impl Slice {
-    fn new(whole: Arc<dyn ChebyshevSeries>, cut: &Cut, dimension: usize) -> Result<Slice, QueryError> {
+impl FixedCoordinates {
+    fn new(functions: Arc<dyn ChebyshevSeries>, cut: &Cut, dimension: usize) -> Result<FixedCoordinates, QueryError> {
         let Cut { kept, bin, t, .. } = cut;
         let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
-        let all: Vec<Vec<u16>> = whole.chebyshev_exponents().iter().map(project).collect();
+        let all: Vec<Vec<u16>> = functions.chebyshev_exponents().iter().map(project).collect();
         let exponents = Exponents::closure(kept.len(), all.iter().cloned())
             .map_err(|error| QueryError::Variables(error.to_string()))?;
         let at = exponents.positions();
-        let positions = all.iter().map(|alpha| at.get(&alpha[..]).copied().unwrap_or(0)).collect();
+        let positions =
+            all.iter().map(|alpha| *at.get(&alpha[..]).expect("the set was made from these exponents")).collect();
         drop(at);
-        Ok(Slice { whole, kept: kept.clone(), bin: *bin, t: *t, dimension, exponents, positions })
+        Ok(FixedCoordinates { functions, kept: kept.clone(), bin: *bin, t: *t, dimension, exponents, positions })
     }
 
-    /// Bin and local coordinates in the whole, in a bin that holds something if there is one.
+    /// Bin and local coordinates in all variables, in a bin that holds a part of the constraint if there is one.
     fn full(&self, bin: &[BinIndex], t: &[f64]) -> ([BinIndex; MAX_DIMENSION], [f64; MAX_DIMENSION]) {
         let (mut full_bin, mut full_t) = (self.bin, self.t);
         self.kept.iter().zip(bin).for_each(|(axis, b)| full_bin[*axis] = *b);
         self.kept.iter().zip(t).for_each(|(axis, t)| full_t[*axis] = *t);
-        self.whole.enter(&mut full_bin[..self.dimension], &mut full_t[..self.dimension]);
+        self.functions.enter(&mut full_bin[..self.dimension], &mut full_t[..self.dimension]);
         (full_bin, full_t)
     }
 }
 
-impl ComponentFunctions for Slice {
+impl ComponentFunctions for FixedCoordinates {
     fn components(&self) -> usize {
-        self.whole.components()
+        self.functions.components()
     }
 
     fn degree(&self) -> Degree {
-        let Degree { total, axis } = self.whole.degree();
+        let Degree { total, axis } = self.functions.degree();
         Degree { total: total.min(axis * self.kept.len()), axis }
     }
 
     fn values(&self, bin: &[BinIndex], t: &[f64], out: &mut [f64]) {
         let (bin, t) = self.full(bin, t);
-        self.whole.values(&bin[..self.dimension], &t[..self.dimension], out);
+        self.functions.values(&bin[..self.dimension], &t[..self.dimension], out);
     }
 
     fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let (bin, t) = self.full(bin, t);
-        self.whole.value(component, &bin[..self.dimension], &t[..self.dimension])
+        self.functions.value(component, &bin[..self.dimension], &t[..self.dimension])
     }
 
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let (bin, t) = self.full(bin, t);
-        self.whole.log_value(component, &bin[..self.dimension], &t[..self.dimension])
+        self.functions.log_value(component, &bin[..self.dimension], &t[..self.dimension])
     }
 
     fn enter(&self, bin: &mut [BinIndex], t: &mut [f64]) {
@@ -180,16 +183,16 @@ impl ComponentFunctions for Slice {
     }
 }
 
-impl ChebyshevSeries for Slice {
+impl ChebyshevSeries for FixedCoordinates {
     fn chebyshev_exponents(&self) -> &Exponents {
         &self.exponents
     }
 
     fn chebyshev(&self, bin: &[BinIndex], weights: &[f64]) -> Vec<f64> {
-        // Inside the bin along what is kept.
+        // In the middle of the bin along the kept axes, so that the point lies on no edge there.
         let (bin, t) = self.full(bin, &[0.5; MAX_DIMENSION]);
-        let whole = self.whole.chebyshev(&bin[..self.dimension], weights);
-        let top = self.whole.chebyshev_exponents().degree() + 1;
+        let coefficients = self.functions.chebyshev(&bin[..self.dimension], weights);
+        let top = self.functions.chebyshev_exponents().degree() + 1;
         let fixed: Vec<usize> = (0..self.dimension).filter(|axis| !self.kept.contains(axis)).collect();
         let tables: Vec<Vec<f64>> = fixed
             .iter()
@@ -200,7 +203,9 @@ impl ChebyshevSeries for Slice {
             })
             .collect();
         let mut sums = vec![0.0; self.exponents.len()];
-        for ((c, alpha), at) in whole.iter().zip(self.whole.chebyshev_exponents().iter()).zip(&self.positions) {
+        for ((c, alpha), at) in
+            coefficients.iter().zip(self.functions.chebyshev_exponents().iter()).zip(&self.positions)
+        {
             let factor: f64 = fixed.iter().zip(&tables).map(|(axis, table)| table[usize::from(alpha[*axis])]).product();
             sums[*at] += c * factor;
         }

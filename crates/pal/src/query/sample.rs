@@ -1,11 +1,15 @@
-//! Independent samples without rejection, by inverse transform.
+//! Independent samples by inverse transform sampling, without rejection (PAL paper, Section 5).
 //!
-//! A sample takes n + 1 uniform numbers. The first chooses a component and an element of the mesh by their exact joint mass. The others go
-//! through the coordinates s_1 .. s_n of the element (see [`crate::density`]) one after the other: given those before, the density of s_k
-//! is a univariate polynomial, known from cubature over the coordinates after it, and its distribution function is inverted.
+//! A sample takes n + 1 uniform numbers. The first chooses a component and an element of the mesh by their exact joint
+//! mass. The others determine the coordinates s_1 .. s_n of the element (see [`crate::density::mesh`]) one after the
+//! other: given those before, the density of s_k is a polynomial in one variable, known from cubature over the
+//! coordinates after it, and its distribution function is inverted. The paper does the same with the variables
+//! themselves; in coordinates of an element no marginal has to be pieced together.
 //!
-//! Rounding may push a sample out of the constraint by an ulp. It is then moved towards a point inside its element until exact
-//! evaluation says that it is inside.
+//! Rounding may push a sample out of the constraint by an ulp. It is then moved towards a point inside its element
+//! until exact evaluation says that it is inside.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -18,39 +22,59 @@ use crate::density::mesh::{Element, ElementIndex, Shape};
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
 
-/// Samples handled together: limits the memory that sorting takes.
+/// The number of samples that are sorted together, which limits the memory for sorting.
 const BATCH: usize = 1 << 20;
-/// Samples of one element handled by one task.
+/// The largest number of samples of one element that one task draws.
 const GROUP: usize = 2048;
-/// Elements that hold no double may together have this much mass; more is an error.
+/// The largest fraction of the mass that may lie in elements without any float64 point; more is an error.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// A density made ready for sampling.
+/// A density prepared for sampling: the masses of all components on all elements, and quadrature rules.
 pub struct Sampler {
     density: Density,
     /// Running sums of the masses of all (component, element) pairs that have mass; the last is 1.
     cumulative: Vec<f64>,
-    pairs: Vec<(u32, ElementIndex)>,
+    pairs: Vec<Pair>,
     stages: Stages,
 }
 
-/// Nodes and rules of the n stages.
+/// A component and an element.
+#[derive(Clone, Copy)]
+struct Pair {
+    component: u32,
+    element: ElementIndex,
+}
+
+/// Which pair of a sampler.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PairIndex(u32);
+
+/// A row of uniform numbers, which one sample is made of, and the pair that the first of them chooses.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Draw {
+    pair: PairIndex,
+    row: u32,
+}
+
+/// The quadrature rules of the n stages, in which one coordinate after the other is drawn.
 struct Stages {
     cuboid: Vec<Stage>,
     simplex: Vec<Stage>,
 }
 
 struct Stage {
-    gauss: std::sync::Arc<Gauss>,
+    /// Nodes at which the density of the coordinate is computed.
+    gauss: Arc<Gauss>,
+    /// The rule that integrates over the coordinates after it.
     inner: CubatureRule,
 }
 
 impl Density {
-    /// Prepares sampling: computes the masses of all pieces.
+    /// Prepares sampling: computes the masses of all components on all elements.
     pub fn sampler(&self) -> Result<Sampler, QueryError> {
         let mesh = &self.support.mesh;
-        let rules = MeshCubature::new(self.dimension(), self.functions.degree());
-        let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &rules)).collect();
+        let cubature = MeshCubature::new(self.dimension(), self.functions.degree());
+        let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &cubature)).collect();
         let anchors = self.support.anchors();
         let (mut pairs, mut cumulative, mut total, mut lost) = (Vec::new(), Vec::new(), 0.0, 0.0);
         for (element, (masses, anchor)) in mesh.element_indices().zip(masses.iter().zip(anchors)) {
@@ -60,12 +84,12 @@ impl Density {
                     continue;
                 }
                 total += mass;
-                pairs.push((c as u32, element));
+                pairs.push(Pair { component: c as u32, element });
                 cumulative.push(total);
             }
         }
         if !(lost <= NEGLIGIBLE * total) || pairs.is_empty() {
-            return Err(QueryError::NoDoubles(lost / (lost + total)));
+            return Err(QueryError::NoFloat64Point(lost / (lost + total)));
         }
         cumulative.iter_mut().for_each(|sum| *sum /= total);
         let n = self.dimension();
@@ -81,7 +105,7 @@ impl Density {
         Ok(Sampler { density: self.clone(), cumulative, pairs, stages })
     }
 
-    /// Independent samples, row by row. The same seed gives the same samples for any number of threads.
+    /// Draws independent samples, row by row. The same seed gives the same samples for any number of threads.
     ///
     /// ```
     /// use pal::density::{Family, Settings, SumOfSquaresSettings};
@@ -96,14 +120,15 @@ impl Density {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
-        room(count, self.dimension())?;
+        check_memory(count, self.dimension())?;
         Ok(self.sampler()?.sample(count, seed))
     }
 
-    fn masses(&self, element: &Element, rules: &MeshCubature) -> Vec<f64> {
+    /// The masses of all components on an element.
+    fn masses(&self, element: &Element, cubature: &MeshCubature) -> Vec<f64> {
         let mut masses = vec![0.0; self.weights.len()];
         let mut values = masses.clone();
-        rules.visit(element, |t, weight| {
+        cubature.visit(element, |t, weight| {
             self.functions.values(&element.bin, t, &mut values);
             masses.iter_mut().zip(&values).for_each(|(mass, value)| *mass += weight * value);
         });
@@ -112,23 +137,23 @@ impl Density {
 }
 
 /// Refuses more samples than there is memory for.
-pub(super) fn room(count: usize, dimension: usize) -> Result<(), QueryError> {
-    let room = |numbers| Vec::<f64>::new().try_reserve_exact(numbers).ok();
-    count.checked_mul(dimension).and_then(room).ok_or(QueryError::Memory(count))
+pub(super) fn check_memory(count: usize, dimension: usize) -> Result<(), QueryError> {
+    let reserve = |numbers| Vec::<f64>::new().try_reserve_exact(numbers).ok();
+    count.checked_mul(dimension).and_then(reserve).ok_or(QueryError::Memory(count))
 }
 
 impl Sampler {
-    /// Uniform numbers that one sample takes: one more than there are variables.
+    /// The number of uniform numbers that one sample takes: one more than there are variables.
     pub fn uniforms(&self) -> usize {
         self.density.dimension() + 1
     }
 
-    /// Independent samples, row by row.
+    /// Draws independent samples, row by row.
     pub fn sample(&self, count: usize, seed: u64) -> Vec<f64> {
         self.sample_from(0, count, seed)
     }
 
-    /// The samples from position `start` on of the endless sequence that a seed stands for.
+    /// Draws `count` samples of the endless sequence of a seed, beginning with number `start`.
     pub fn sample_from(&self, start: u64, count: usize, seed: u64) -> Vec<f64> {
         let per = self.uniforms();
         let mut samples = Vec::with_capacity(count * (per - 1));
@@ -145,8 +170,8 @@ impl Sampler {
         samples
     }
 
-    /// Samples from given uniform numbers, such as a low-discrepancy sequence: rows of [`Sampler::uniforms`] numbers in [0, 1], the first of which
-    /// chooses the piece.
+    /// Samples from given uniform numbers, such as a low-discrepancy sequence: rows of [`Sampler::uniforms`] numbers in
+    /// [0, 1], the first of which chooses the piece.
     pub fn transform(&self, uniforms: &[f64]) -> Result<Vec<f64>, QueryError> {
         let per = self.uniforms();
         if !uniforms.len().is_multiple_of(per) {
@@ -160,54 +185,58 @@ impl Sampler {
 
     fn batch(&self, uniforms: &[f64]) -> Vec<f64> {
         let n = self.density.dimension();
-        // Sorted by piece, so that what is common to the samples of a piece is computed once.
-        let piece = |u: &f64| self.cumulative.partition_point(|sum| sum < u).min(self.pairs.len() - 1) as u32;
-        let mut order: Vec<(u32, u32)> =
-            uniforms.par_chunks(n + 1).enumerate().map(|(row, u)| (piece(&u[0]), row as u32)).collect();
+        let pair = |u: &f64| {
+            let index = self.cumulative.partition_point(|sum| sum < u).min(self.pairs.len() - 1);
+            PairIndex(u32::try_from(index).expect("pairs that fit into memory are fewer than 2^32"))
+        };
+        // Sorted by pair, so that what is common to the samples of a pair is computed once.
+        let draw = |(row, u): (usize, &[f64])| Draw { pair: pair(&u[0]), row: row as u32 };
+        let mut order: Vec<Draw> = uniforms.par_chunks(n + 1).enumerate().map(draw).collect();
         order.par_sort_unstable();
-        let groups: Vec<&[(u32, u32)]> =
-            order.chunk_by(|a, b| a.0 == b.0).flat_map(|group| group.chunks(GROUP)).collect();
+        let groups: Vec<&[Draw]> =
+            order.chunk_by(|a, b| a.pair == b.pair).flat_map(|group| group.chunks(GROUP)).collect();
         let parts: Vec<Vec<f64>> = groups.par_iter().map(|group| self.group(group, uniforms)).collect();
         let mut samples = vec![0.0; order.len() * n];
         for (group, part) in groups.iter().zip(parts) {
-            for ((_, row), point) in group.iter().zip(part.chunks(n)) {
-                samples[*row as usize * n..][..n].copy_from_slice(point);
+            for (draw, point) in group.iter().zip(part.chunks(n)) {
+                samples[draw.row as usize * n..][..n].copy_from_slice(point);
             }
         }
         samples
     }
 
-    /// Samples of one piece.
-    fn group(&self, group: &[(u32, u32)], uniforms: &[f64]) -> Vec<f64> {
+    /// Draws samples of one component on one element.
+    fn group(&self, group: &[Draw], uniforms: &[f64]) -> Vec<f64> {
         checkpoint();
         let n = self.density.dimension();
-        let (component, index) = self.pairs[group[0].0 as usize];
-        let element = self.density.support.mesh.element(index);
-        let mut walk = Walk::new(self, component as usize, element);
+        let pair = self.pairs[group[0].pair.0 as usize];
+        let element = self.density.support.mesh.element(pair.element);
+        let mut walk = Walk::new(self, pair.component as usize, element);
         let first = walk.density(0);
         let mut samples = Vec::with_capacity(group.len() * n);
         let mut point = vec![0.0; n];
-        for (_, row) in group {
-            let u = &uniforms[*row as usize * (n + 1)..][..n + 1];
+        for draw in group {
+            let u = &uniforms[draw.row as usize * (n + 1)..][..n + 1];
             walk.set(0, first.inverse(u[1]));
             for k in 1..n {
                 let s = walk.density_into(k).inverse(u[k + 1]);
                 walk.set(k, s);
             }
             self.density.support.grid().point_at(&element.bin, &walk.t, &mut point);
-            self.settle(&mut point, index);
+            self.move_inside(&mut point, pair.element);
             samples.extend_from_slice(&point);
         }
         samples
     }
 
-    /// Moves a point into the constraint, if rounding has put it outside.
-    fn settle(&self, point: &mut [f64], element: ElementIndex) {
+    /// Moves a point into the constraint if rounding has put it outside.
+    fn move_inside(&self, point: &mut [f64], element: ElementIndex) {
         let membership = self.density.support.membership();
         if membership.contains(point) {
             return;
         }
-        let Some(anchor) = &self.density.support.anchors()[element.get()] else { return };
+        let anchor = &self.density.support.anchors()[element.get()];
+        let anchor = anchor.as_ref().expect("elements without an anchor have no pair in the sampler");
         let from = point.to_vec();
         for halvings in (0..=52).rev() {
             let step = 0.5f64.powi(halvings);
@@ -220,14 +249,14 @@ impl Sampler {
     }
 }
 
-/// The coordinates of one element, fixed one after the other.
+/// The state of drawing one sample in an element, whose coordinates are fixed one after the other.
 struct Walk<'s> {
     sampler: &'s Sampler,
     component: usize,
     element: &'s Element,
-    /// What the coordinates fixed so far contribute to the point, per stage.
+    /// The contribution of the coordinates fixed so far to the point, per stage.
     base: Vec<Vec<f64>>,
-    /// On simplices the product of the coordinates fixed so far, per stage.
+    /// The product of the coordinates fixed so far, per stage; for simplices only.
     product: Vec<f64>,
     values: Vec<f64>,
     fitted: Vec<Option<Univariate>>,
@@ -256,12 +285,13 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// The density of coordinate k given those before it.
+    /// The density of coordinate k given those before it, up to a factor.
     fn density(&mut self, k: usize) -> Univariate {
         self.evaluate(k);
         Univariate::from_values(&self.values)
     }
 
+    /// The same in memory that is used again for every sample.
     fn density_into(&mut self, k: usize) -> &Univariate {
         self.evaluate(k);
         let values = &self.values;
@@ -274,6 +304,7 @@ impl<'s> Walk<'s> {
         }
     }
 
+    /// Computes the values of the density of coordinate k at the nodes of its stage.
     fn evaluate(&mut self, k: usize) {
         let stage = self.stage(k);
         let n = self.t.len();

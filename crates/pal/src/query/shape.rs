@@ -1,11 +1,11 @@
-//! What a density looks like: marginals, entropy and mode.
+//! The queries of one density about its shape: marginals, distribution function, entropy and mode.
 
 use super::entropy::{self, Entropy, EntropyOptions};
 use super::error::QueryError;
 use super::marginal::Marginal;
 use super::marginal::joint::joint_density;
 use super::marginal::slices::Slices;
-use super::mode::{self, Mode, ModeOptions, Problem};
+use super::mode::{self, Mode, ModeOptions, ModeProblem};
 use crate::density::Density;
 
 impl Density {
@@ -30,8 +30,8 @@ impl Density {
         slices.marginal(&*self.functions, &self.weights).ok_or(QueryError::Impossible)
     }
 
-    /// The joint density of some variables at points, given row by row in the order of the variables. With all variables it is the density
-    /// itself.
+    /// The joint marginal density of some variables at points, which are given row by row in the order of the
+    /// variables. With all variables it is the density itself.
     pub fn marginal_density(&self, variables: &[&str], points: &[f64]) -> Result<Vec<f64>, QueryError> {
         let axes: Vec<usize> = variables.iter().map(|name| self.axis(name)).collect::<Result<_, _>>()?;
         if let Some(k) = (0..axes.len()).find(|k| axes[..*k].contains(&axes[*k])) {
@@ -73,16 +73,16 @@ impl Density {
         entropy::entropy(&self.support.mesh, &*self.functions, &self.weights, options)
     }
 
-    /// The point of largest density, with a bound that no point of the constraint exceeds.
+    /// The point of largest density, with an upper bound of the density of all points of the constraint.
     pub fn mode(&self, options: &ModeOptions) -> Result<Mode, QueryError> {
         let membership = self.support.membership();
-        let problem = Problem {
+        let problem = ModeProblem {
             mesh: &self.support.mesh,
             functions: &*self.functions,
             weights: &self.weights,
             contains: &|point| membership.contains(point),
         };
-        let mut mode = mode::search(&problem, options).ok_or(QueryError::NoDoubles(1.0))?;
+        let mut mode = mode::search(&problem, options).ok_or(QueryError::NoFloat64Point(1.0))?;
         let volume = self.support.grid().log_volume();
         mode.log_density -= volume;
         mode.log_upper -= volume;

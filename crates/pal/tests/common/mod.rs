@@ -1,4 +1,4 @@
-//! What the law tests share: seeded random formulas and slow exact oracles that use nothing of the library but
+//! Seeded random formulas and slow exact oracles for the tests of laws. The oracles use nothing of the library but
 //! [`Formula::node`].
 #![allow(dead_code)] // every test binary uses a part of it
 
@@ -30,7 +30,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// `low..=high`
+    /// A random integer in `low..=high`.
     pub fn int(&mut self, low: i64, high: i64) -> i64 {
         low + (self.next() % (high - low + 1) as u64) as i64
     }
@@ -39,7 +39,7 @@ impl Dice {
         self.int(0, 99) < percent
     }
 
-    /// In `[0, 1)`, with 53 random bits.
+    /// A random number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -55,7 +55,7 @@ impl Dice {
     }
 }
 
-/// What encloses a random formula.
+/// The bounded set that a random formula is intersected with.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Frame {
     /// `[-2, 2]^n`

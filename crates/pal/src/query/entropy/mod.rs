@@ -1,16 +1,17 @@
 //! Differential entropy `-integral of p log p`, by adaptive cubature.
 //!
-//! With r = p times the volume of the box, which is what densities are relative to here,
+//! With r = p times the volume of the box, and volumes as fractions of that of the box,
 //!
 //! ```text
-//! H = log(volume of the box) - integral of r log r over the region, as a part of the box
+//! H = log(volume of the box) - integral of r log r over the region
 //! ```
 //!
-//! r is a polynomial on every element but r log r is not: it is analytic where r > 0, but its second derivative is infinite where a square
-//! vanishes. Elements are halved, worst first, until the errors add up to less than the tolerance. The error of an element is judged by
-//! three Gauss rules, with one node less per axis each: the best is the value, and its larger distance from the other two the error. To
-//! compare with halves instead would miss zeros along a line that the cut happens to cross. Where halving shows that an element
-//! was farther off than it had said, its halves are trusted less.
+//! r is a polynomial on every element but r log r is not: it is analytic where r > 0, but its second derivative is
+//! infinite where a square vanishes. Elements are halved, worst first, until the errors add up to less than the
+//! tolerance. The error of an element is estimated from three Gauss rules, each with one node per axis less than the
+//! one before: the value is that of the best rule, and the error its larger distance from the other two. To compare
+//! with the sum of halves instead would miss zeros along a line that the cut happens to cross. Where halving shows that
+//! the error of an element was larger than its estimate, the estimates of its halves are enlarged.
 
 #[cfg(test)]
 mod tests;
@@ -25,47 +26,48 @@ use crate::density::cubature::MeshCubature;
 use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{Degree, Element, Mesh, Shape};
 
-/// Nodes of the best rule on one element, at most: in many dimensions small elements are worth more than many nodes.
+/// The largest number of nodes of the best rule on one element: in many dimensions small elements are worth more than
+/// many nodes.
 const NODES: f64 = 4096.0;
 
-/// How hard to try.
+/// When the adaptive cubature of an entropy ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntropyOptions {
-    /// The absolute error that is good enough.
+    /// The absolute error that is small enough.
     pub tolerance: f64,
-    /// How often the density may be evaluated. Every element is looked at once, whatever this says.
+    /// The largest number of evaluations of the density; every element is evaluated once whatever this says.
     pub evaluations: usize,
 }
 
 impl Default for EntropyOptions {
-    /// 1e-6, and fifty million evaluations.
+    /// A tolerance of 1e-6 and at most fifty million evaluations.
     fn default() -> Self {
         EntropyOptions { tolerance: 1e-6, evaluations: 50_000_000 }
     }
 }
 
-/// A differential entropy in nats, with what is known about it.
+/// A differential entropy in nats, with an estimate of its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entropy {
-    /// The entropy.
+    /// The entropy in nats.
     pub value: f64,
-    /// An estimate from above of its absolute error.
+    /// A cautious estimate of the absolute error.
     pub error: f64,
-    /// How often the density was evaluated.
+    /// The number of evaluations of the density.
     pub evaluations: usize,
     /// Whether the error is within the tolerance.
     pub converged: bool,
 }
 
-/// An element with its part of the integral of r log r.
+/// An element with the integral of r log r over it.
 #[derive(Debug)]
 struct Leaf {
     element: Element,
     value: f64,
     error: f64,
-    /// By how much errors are multiplied because an ancestor's was too small.
+    /// The factor by which error estimates are enlarged because that of an ancestor was too small.
     doubt: f64,
-    /// In order of creation: no two are alike, so that the order of equal errors is fixed.
+    /// The order of creation, so that the order of equal errors is fixed.
     number: usize,
 }
 
@@ -118,7 +120,7 @@ pub(crate) fn entropy(
         let value: f64 = heap.iter().map(|leaf| leaf.value).sum();
         let error: f64 = heap.iter().map(|leaf| leaf.error).sum();
         let size: f64 = heap.iter().map(|leaf| leaf.value.abs()).sum();
-        // Of logarithms, of values of polynomials, of weights and of this sum.
+        // The rounding errors of logarithms, of values of polynomials, of weights and of this sum.
         let rounding = 32.0 * f64::EPSILON * (1.0 + size + log_volume.abs());
         let converged = error + rounding <= options.tolerance;
         let result = Entropy { value: log_volume - value, error: error + rounding, evaluations: used, converged };
@@ -143,10 +145,11 @@ pub(crate) fn entropy(
     }
 }
 
-/// Takes the leaves with the largest errors: as many as make a round of work, and none that hardly matters.
+/// Takes the leaves with the largest errors: as many as make a round of work, and none with an error that hardly
+/// matters.
 fn worst(heap: &mut BinaryHeap<Leaf>, affordable: usize) -> Vec<Leaf> {
     let most = (heap.len() / 8).clamp(16, 1024).min(affordable / 2);
-    let least = heap.peek().map_or(0.0, |leaf| leaf.error / 32.0);
+    let Some(least) = heap.peek().map(|leaf| leaf.error / 32.0) else { return Vec::new() };
     let mut worst = Vec::new();
     while worst.len() < most && heap.peek().is_some_and(|leaf| leaf.error >= least) {
         worst.extend(heap.pop());
@@ -160,35 +163,35 @@ struct Estimate {
     evaluations: usize,
 }
 
-/// Three rules of falling degree.
+/// Estimates integrals by three rules of falling degree.
 struct Estimator {
-    rules: [MeshCubature; 3],
-    /// Evaluations on one element.
+    cubatures: [MeshCubature; 3],
+    /// The largest number of evaluations on one element.
     most: usize,
 }
 
 impl Estimator {
     fn new(dimension: usize, degree: Degree) -> Estimator {
         let per_axis = (NODES.powf(1.0 / dimension as f64) + 1e-9) as usize;
-        // A rule of degree 2 k has k + 1 nodes. Three more than the polynomial needs, for its logarithm.
+        // A rule of degree 2 k has k + 1 nodes. There are three more than the polynomial needs, for its logarithm.
         let nodes = |degree: usize| (degree / 2 + 4).min(per_axis).max(3);
         let (total, axis) = (nodes(degree.total), nodes(degree.axis));
-        let rules = [1, 2, 3]
+        let cubatures = [1, 2, 3]
             .map(|less| MeshCubature::new(dimension, Degree { total: 2 * (total - less), axis: 2 * (axis - less) }));
         let both = [Shape::Cuboid(Vec::new(), Vec::new()), Shape::Simplex(Vec::new())];
-        let count = |shape: &Shape| rules.iter().map(|rules| rules.of(shape).len()).sum();
-        let most = both.iter().map(count).max().unwrap_or(1);
-        Estimator { rules, most }
+        let count = |shape: &Shape| cubatures.iter().map(|cubature| cubature.of(shape).len()).sum();
+        let most = both.map(|shape| count(&shape)).into_iter().max().expect("there are two shapes");
+        Estimator { cubatures, most }
     }
 
     /// The integral of r log r over an element.
     fn estimate(&self, mixture: &mut Mixture, element: &Element) -> Estimate {
         let mut evaluations = 0;
-        let [best, second, third] = self.rules.each_ref().map(|rules| {
+        let [best, second, third] = self.cubatures.each_ref().map(|cubature| {
             let mut sum = 0.0;
-            rules.visit(element, |t, weight| {
+            cubature.visit(element, |t, weight| {
                 let r = mixture.value(&element.bin, t);
-                // The limit 0 where r is 0, or below by rounding.
+                // Where r is 0, or below by rounding, the limit of r log r is 0.
                 if r > 0.0 {
                     sum += weight * r * r.ln();
                 }
@@ -200,12 +203,13 @@ impl Estimator {
     }
 }
 
-/// An element cut in two at the middle of its longest edge.
+/// Cuts an element in two at the middle of its longest edge.
 fn halves(element: &Element) -> [Element; 2] {
     let shapes = match &element.shape {
         Shape::Cuboid(low, high) => {
             let side = |axis: &usize| high[*axis] - low[*axis];
-            let longest = (0..low.len()).max_by(|a, b| side(a).total_cmp(&side(b))).unwrap_or(0);
+            let longest =
+                (0..low.len()).max_by(|a, b| side(a).total_cmp(&side(b))).expect("a box has at least one axis");
             let middle = 0.5 * (low[longest] + high[longest]);
             let (mut lower, mut upper) = (high.clone(), low.clone());
             (lower[longest], upper[longest]) = (middle, middle);
@@ -216,7 +220,8 @@ fn halves(element: &Element) -> [Element; 2] {
             let square =
                 |(i, j): &(usize, usize)| -> f64 { (0..n).map(|k| (v[i * n + k] - v[j * n + k]).powi(2)).sum() };
             let edges = (0..n).flat_map(|i| (i + 1..=n).map(move |j| (i, j)));
-            let (i, j) = edges.max_by(|a, b| square(a).total_cmp(&square(b))).unwrap_or((0, 1));
+            let longest = edges.max_by(|a, b| square(a).total_cmp(&square(b)));
+            let (i, j) = longest.expect("a simplex has at least one edge");
             [i, j].map(|moved| {
                 let mut half = v.clone();
                 (0..n).for_each(|k| half[moved * n + k] = 0.5 * (v[i * n + k] + v[j * n + k]));

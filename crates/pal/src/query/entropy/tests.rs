@@ -89,8 +89,8 @@ fn products_and_lines_of_zeros() {
 
 #[test]
 fn zeros_along_a_diagonal() {
-    // s = x + y has the density s on [0, 1] and 2 - s on [1, 2]: the mass of (x + y - 1)^2 is 1/6, and of r = 6 (s - 1)^2
-    // the integral of r log r is 2 times that of (1 - u) 6 u^2 log(6 u^2) over [0, 1], which is log 6 - 7/6.
+    // s = x + y has the density s on [0, 1] and 2 - s on [1, 2]: the mass of (x + y - 1)^2 is 1/6, and of r = 6 (s -
+    // 1)^2 the integral of r log r is 2 times that of (1 - u) 6 u^2 log(6 u^2) over [0, 1], which is log 6 - 7/6.
     let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
     for region in [unit_square(), cut_square()] {
         check(&Case::new(region, &edges, 2, |y| (y[0] + y[1] - 1.0).powi(2)), 7.0 / 6.0 - 6_f64.ln());

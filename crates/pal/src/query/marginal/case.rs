@@ -15,7 +15,7 @@ use crate::region::Region;
 
 type Function = Arc<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
-/// Polynomials given as code, in true coordinates.
+/// Polynomials given as code, in coordinates of the user.
 pub(in crate::query) struct Explicit {
     grid: Arc<Grid>,
     degree: Degree,
@@ -52,7 +52,7 @@ pub(in crate::query) struct Case {
 }
 
 impl Case {
-    /// `edges` are the bins per axis, of which the outermost bound the region.
+    /// `edges` are the ends of the bins per axis, of which the outermost bound the region.
     pub fn new(
         region: Formula,
         edges: &[&[i32]],
@@ -72,10 +72,10 @@ impl Case {
         let g = f.clone();
         let functions: Vec<Function> = vec![f, Arc::new(move |y| 3.0 * g(y))];
         let functions = Explicit { grid: mesh.grid.clone(), degree, functions };
-        let rules = MeshCubature::new(mesh.dimension(), degree);
+        let cubature = MeshCubature::new(mesh.dimension(), degree);
         let mut mass = 0.0;
         for element in &mesh.elements {
-            rules.visit(element, |t, w| mass += w * functions.value(0, &element.bin, t));
+            cubature.visit(element, |t, w| mass += w * functions.value(0, &element.bin, t));
         }
         Case { mesh, functions, weights: vec![0.4 / mass, 0.2 / mass] }
     }
@@ -91,7 +91,7 @@ impl Case {
     }
 }
 
-/// Runs on so many threads.
+/// Runs a function on a number of threads.
 pub(in crate::query) fn on_threads<T: Send>(threads: usize, run: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
 }

@@ -1,8 +1,8 @@
 //! The joint marginal density of several variables, point by point.
 //!
-//! All elements that contain the given values are cut at them, axis after axis, and the density is integrated over what remains.
-//! Where a point lies on the boundary of elements, those on the side of larger coordinates count, as in [`Side::Right`], so that no point
-//! is counted twice; where there are none, those on the other side do.
+//! All elements that contain the given values are cut at them, axis after axis, and the density is integrated over the
+//! slices. Where a point lies on the boundary of elements, those on the side of larger coordinates count, as in
+//! [`Side::Right`], so that no point is counted twice; where there are none, those on the other side count.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,11 @@ use crate::density::functions::ComponentFunctions;
 use crate::density::mesh::{ElementIndex, Mesh};
 use crate::interrupt::checkpoint;
 
-/// The density of the variables `axes` at points: rows of as many values, in the order of `axes`, which are different axes of the mesh.
+/// The joint density of the variables `axes`, which are different axes of the mesh, at points. The points are rows with
+/// one value for each of `axes`, in that order.
 ///
-/// With all variables there is nothing to integrate: it is the density itself, of points that are taken to lie in the region.
+/// With all variables there is nothing to integrate: it is the density itself, of points that are assumed to lie in the
+/// region.
 pub(crate) fn joint_density(
     mesh: &Mesh,
     functions: &dyn ComponentFunctions,
@@ -42,25 +44,26 @@ pub(crate) fn joint_density(
 struct Joint<'a> {
     mesh: &'a Mesh,
     axes: &'a [usize],
-    /// The other axes.
+    /// The axes that are integrated over.
     free: Vec<usize>,
-    rules: Option<MeshCubature>,
+    /// `None` if there is nothing to integrate over.
+    cubature: Option<MeshCubature>,
     /// Elements by their bins along `axes`.
     by_bin: BTreeMap<Vec<BinIndex>, Vec<ElementIndex>>,
-    /// Their extents along `axes`, element by element.
+    /// The extents of the elements along `axes`, element by element.
     extents: Vec<(f64, f64)>,
 }
 
-/// A value along one axis as a plane of a bin.
+/// A value along one axis as a plane of a bin: the bin, the local coordinate, and the side that counts.
 type Cut = (BinIndex, f64, Side);
 
 impl<'a> Joint<'a> {
     fn new(mesh: &'a Mesh, axes: &'a [usize], functions: &dyn ComponentFunctions) -> Joint<'a> {
         let n = mesh.dimension();
         let free: Vec<usize> = (0..n).filter(|axis| !axes.contains(axis)).collect();
-        let rules = (!free.is_empty()).then(|| MeshCubature::new(free.len(), functions.degree()));
-        let mut joint = Joint { mesh, axes, free, rules, by_bin: BTreeMap::new(), extents: Vec::new() };
-        if joint.rules.is_some() {
+        let cubature = (!free.is_empty()).then(|| MeshCubature::new(free.len(), functions.degree()));
+        let mut joint = Joint { mesh, axes, free, cubature, by_bin: BTreeMap::new(), extents: Vec::new() };
+        if joint.cubature.is_some() {
             for index in mesh.element_indices() {
                 let element = mesh.element(index);
                 let bin = axes.iter().map(|axis| element.bin[*axis]).collect();
@@ -71,34 +74,35 @@ impl<'a> Joint<'a> {
         joint
     }
 
-    /// The density at a point relative to the box of its axes.
+    /// The density at a point, relative to the volume of the box in `axes`.
     fn relative(&self, mixture: &mut Mixture, point: &[f64]) -> f64 {
-        let cuts: Vec<Cut> = self.axes.iter().zip(point).map(|(axis, y)| self.place(*axis, *y)).collect();
-        let Some(rules) = &self.rules else {
+        let cuts: Vec<Cut> = self.axes.iter().zip(point).map(|(axis, y)| self.plane_of(*axis, *y)).collect();
+        let Some(cubature) = &self.cubature else {
             let (mut bin, mut t) = (vec![BinIndex::default(); cuts.len()], vec![0.0; cuts.len()]);
             self.axes.iter().zip(&cuts).for_each(|(axis, cut)| (bin[*axis], t[*axis]) = (cut.0, cut.1));
             return mixture.value(&bin, &t);
         };
-        if let Some(value) = self.integral(rules, mixture, &cuts) {
+        if let Some(value) = self.integral(cubature, mixture, &cuts) {
             return value;
         }
-        // Only values where an element ends can find something on their other side.
+        // Only values where an element ends can have an element on their other side alone.
         let ends: Vec<(usize, Cut)> = (0..cuts.len()).filter_map(|k| Some((k, self.other_side(k, cuts[k])?))).collect();
         for choice in 1..1_u64 << ends.len().min(63) {
             let mut cuts = cuts.clone();
             let chosen = ends.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1);
             chosen.for_each(|(_, (k, cut))| cuts[*k] = *cut);
-            if let Some(value) = self.integral(rules, mixture, &cuts) {
+            if let Some(value) = self.integral(cubature, mixture, &cuts) {
                 return value;
             }
         }
         0.0
     }
 
-    fn place(&self, axis: usize, y: f64) -> Cut {
+    /// The plane of a value along an axis.
+    fn plane_of(&self, axis: usize, y: f64) -> Cut {
         let line = &self.mesh.grid.axes()[axis];
         let bin = line.bin_of(y);
-        // The rounded ends of the axis stand for the true ones.
+        // The rounded ends of the axis stand for the exact ones.
         let end = if line.global(bin, 0.0) == y {
             0.0
         } else if line.global(bin, 1.0) == y {
@@ -109,7 +113,7 @@ impl<'a> Joint<'a> {
         (bin, end, Side::Right)
     }
 
-    /// The same value approached from the left, if an element along axis number `k` ends there.
+    /// The same value approached from the left, if an element ends there along axis number `k` of `axes`.
     fn other_side(&self, k: usize, (bin, t, _): Cut) -> Option<Cut> {
         let (bin, t) = match bin.below() {
             Some(below) if t == 0.0 => (below, 1.0),
@@ -126,8 +130,8 @@ impl<'a> Joint<'a> {
         &self.extents[element.get() * count..(element.get() + 1) * count]
     }
 
-    /// The integral over the slices at given planes, if there are any.
-    fn integral(&self, rules: &MeshCubature, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
+    /// The integral over the slices at given planes; `None` if the planes meet no element.
+    fn integral(&self, cubature: &MeshCubature, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
         let bin: Vec<BinIndex> = cuts.iter().map(|cut| cut.0).collect();
         let planes: Vec<Plane> =
             self.axes.iter().zip(cuts).map(|(axis, cut)| Plane { axis: *axis, at: cut.1, side: cut.2 }).collect();
@@ -141,7 +145,7 @@ impl<'a> Joint<'a> {
             let element = self.mesh.element(index);
             for piece in slice(element, &self.mesh.grid, &planes) {
                 let sum = sum.get_or_insert(0.0);
-                visit(rules, &piece, |t, weight| {
+                visit(cubature, &piece, |t, weight| {
                     self.free.iter().zip(t).for_each(|(axis, t)| point[*axis] = *t);
                     *sum += weight * mixture.value(&element.bin, &point);
                 });

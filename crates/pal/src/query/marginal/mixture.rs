@@ -1,9 +1,9 @@
-//! A whole density at a point: the weighted sum of its components.
+//! The value of a density at a point: the weighted sum of its components.
 
 use crate::density::BinIndex;
 use crate::density::functions::ComponentFunctions;
 
-/// `sum_c weights_c q_c`, relative to the whole box, with memory for the components.
+/// `sum_c weights_c q_c` relative to the volume of the box, with memory for the values of the components.
 pub(in crate::query) struct Mixture<'a> {
     functions: &'a dyn ComponentFunctions,
     weights: &'a [f64],

@@ -1,14 +1,15 @@
 //! Exact marginal densities.
 //!
-//! The marginal of one variable is a piecewise polynomial, with a break wherever a vertex of the region or an edge of a bin projects to:
+//! The marginal of one variable is a piecewise polynomial, with breaks at the projections of the vertices of the region
+//! and of the edges of bins:
 //!
 //! ```text
 //! p(y_j) = integral of p over the slice of the region at y_j
 //! ```
 //!
-//! Its pieces are found from slices (`slices`), and with them the distribution function, quantiles and moments are closed forms. The joint
-//! marginal of several variables is polynomial between the projections of all faces, which are too many to list: it is computed point by
-//! point (`joint`).
+//! Its pieces are found from slices (`slices`), and with them the distribution function, quantiles and moments are
+//! closed forms. The joint marginal of several variables is a polynomial between the projections of all faces, which
+//! are too many to list: it is computed point by point (`joint`).
 
 #[cfg(test)]
 pub(in crate::query) mod case;
@@ -20,7 +21,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use self::slices::Stretched;
+use self::slices::UnnormalisedPiece;
 use super::univariate::Univariate;
 use crate::density::gauss::Gauss;
 use crate::density::{Axis, BinIndex, Grid};
@@ -30,33 +31,35 @@ use crate::density::{Axis, BinIndex, Grid};
 pub struct Marginal {
     grid: Arc<Grid>,
     axis: usize,
-    pieces: Vec<Stored>,
+    pieces: Vec<Piece>,
     total: f64,
 }
 
+/// One polynomial piece with what evaluation needs.
 #[derive(Clone, Debug)]
-struct Stored {
+struct Piece {
     bin: BinIndex,
-    /// Local coordinates of the bin.
+    /// The ends in local coordinates of the bin.
     t: (f64, f64),
-    /// Positions, rounded.
+    /// The positions of the ends, rounded.
     y: (f64, f64),
     /// The distribution function at both ends.
     p: (f64, f64),
-    /// The density in true units over the piece as [0, 1].
+    /// The density in the units of the user, with the piece as [0, 1].
     curve: Univariate,
 }
 
 /// One polynomial piece of a marginal density.
 ///
-/// With `s = (y - low) / (high - low)` the density is the sum of `legendre[k] P_k(2 s - 1)` over the Legendre polynomials P_k.
+/// With `s = (y - low) / (high - low)` the density is the sum of `legendre[k] P_k(2 s - 1)` over the Legendre
+/// polynomials P_k.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarginalPiece {
-    /// where it begins
+    /// The position where the piece begins.
     pub low: f64,
-    /// where it ends
+    /// The position where the piece ends.
     pub high: f64,
-    /// Legendre coefficients
+    /// The Legendre coefficients.
     pub legendre: Vec<f64>,
 }
 
@@ -66,13 +69,13 @@ pub struct MarginalPiece {
 pub struct NotAProbability(pub f64);
 
 impl Marginal {
-    /// From unnormalised pieces in the order of the axis. `None` if there is no mass.
-    fn new(grid: &Arc<Grid>, axis: usize, stretched: Vec<Stretched>) -> Option<Marginal> {
+    /// Normalises pieces that are given in the order of the axis. `None` if they have no mass.
+    fn new(grid: &Arc<Grid>, axis: usize, unnormalised: Vec<UnnormalisedPiece>) -> Option<Marginal> {
         let line = &grid.axes()[axis];
-        let masses = stretched.iter().map(|piece| {
+        let masses = unnormalised.iter().map(|piece| {
             let gauss = Gauss::with_points(piece.values.len());
             let mean: f64 = piece.values.iter().zip(&gauss.weights).map(|(value, weight)| value * weight).sum();
-            mean * (piece.high - piece.low) * (line.width(piece.bin) / line.length())
+            mean * (piece.high - piece.low) * line.width_fraction(piece.bin)
         });
         let masses: Vec<f64> = masses.collect();
         let total: f64 = masses.iter().sum();
@@ -81,15 +84,15 @@ impl Marginal {
         }
         let scale = 1.0 / (total * line.length());
         let mut sum = 0.0;
-        let mut pieces = Vec::with_capacity(stretched.len());
-        for (mut piece, mass) in stretched.into_iter().zip(masses) {
+        let mut pieces = Vec::with_capacity(unnormalised.len());
+        for (mut piece, mass) in unnormalised.into_iter().zip(masses) {
             piece.values.iter_mut().for_each(|value| *value *= scale);
             let curve = Univariate::from_values(&piece.values);
             let before = f64::min(sum / total, 1.0);
             sum += mass;
             let t = (on_edge(piece.low), on_edge(piece.high));
             let y = (line.global(piece.bin, t.0), line.global(piece.bin, t.1));
-            pieces.push(Stored { bin: piece.bin, t, y, p: (before, f64::min(sum / total, 1.0)), curve });
+            pieces.push(Piece { bin: piece.bin, t, y, p: (before, f64::min(sum / total, 1.0)), curve });
         }
         pieces.last_mut()?.p.1 = 1.0;
         Some(Marginal { grid: grid.clone(), axis, pieces, total })
@@ -99,46 +102,49 @@ impl Marginal {
         &self.grid.axes()[self.axis]
     }
 
-    /// The mass before normalisation: 1 up to rounding if the density was normalised.
+    /// The mass before normalisation, which is 1 up to rounding for a normalised density.
     pub fn total(&self) -> f64 {
         self.total
     }
 
-    /// The smallest interval that holds all pieces. There may be gaps inside.
+    /// The smallest interval that contains all pieces. There may be gaps inside.
     pub fn support(&self) -> (f64, f64) {
         let ends = self.pieces.first().zip(self.pieces.last());
-        ends.map_or((f64::NAN, f64::NAN), |(first, last)| (first.y.0, last.y.1))
+        let (first, last) = ends.expect("a marginal with mass has pieces");
+        (first.y.0, last.y.1)
     }
 
     /// The last piece that begins at or before a position.
-    fn piece_at(&self, y: f64) -> Option<&Stored> {
+    fn piece_at(&self, y: f64) -> Option<&Piece> {
         let after = self.pieces.partition_point(|piece| piece.y.0 <= y);
         after.checked_sub(1).map(|index| &self.pieces[index])
     }
 
-    /// The density at a position, 0 outside the support. ComponentFunctions are closed; where two meet, the one on the right counts.
+    /// The density at a position, which is 0 outside the support. Pieces are closed; where two meet, the right one
+    /// counts.
     pub fn density(&self, y: f64) -> f64 {
         match self.piece_at(y) {
-            Some(piece) if y <= piece.y.1 => piece.curve.value(piece.part(self.line(), y)),
+            Some(piece) if y <= piece.y.1 => piece.curve.value(piece.fraction(self.line(), y)),
             _ => 0.0,
         }
     }
 
-    /// The probability of values up to a position.
+    /// The distribution function: the probability of values up to a position.
     pub fn cdf(&self, y: f64) -> f64 {
         match self.piece_at(y) {
             Some(piece) if y < piece.y.1 => {
                 let (before, after) = piece.p;
                 let mass = piece.curve.integral();
-                let part = if mass > 0.0 { piece.curve.cdf(piece.part(self.line(), y)) / mass } else { 0.0 };
-                (before + (after - before) * part).clamp(before, after)
+                let fraction = if mass > 0.0 { piece.curve.cdf(piece.fraction(self.line(), y)) / mass } else { 0.0 };
+                (before + (after - before) * fraction).clamp(before, after)
             }
             Some(piece) => piece.p.1,
             None => 0.0,
         }
     }
 
-    /// The smallest position where [`Marginal::cdf`] reaches a probability. 0 and 1 give the ends of the support.
+    /// The quantile function: the smallest position where [`Marginal::cdf`] reaches a probability. 0 and 1 give the
+    /// ends of the support.
     pub fn quantile(&self, p: f64) -> Result<f64, NotAProbability> {
         if !(0.0..=1.0).contains(&p) {
             return Err(NotAProbability(p));
@@ -159,19 +165,20 @@ impl Marginal {
         }
     }
 
-    /// The mean.
+    /// The mean of the variable.
     pub fn mean(&self) -> f64 {
         self.support().0 + self.mean_and_variance().0
     }
 
-    /// The variance.
+    /// The variance of the variable.
     pub fn variance(&self) -> f64 {
         self.mean_and_variance().1
     }
 
-    /// The mean as a distance from the low end of the support, and the variance.
+    /// The mean as a distance from the lower end of the support, and the variance.
     ///
-    /// Distances come from widths of bins and not from rounded positions: a support far from the origin costs the variance no digits.
+    /// Distances come from widths of bins and not from rounded positions, so that a support far from the origin costs
+    /// the variance no digits.
     fn mean_and_variance(&self) -> (f64, f64) {
         let line = self.line();
         let mut start = 0.0;
@@ -183,8 +190,8 @@ impl Marginal {
                 before
             })
             .collect();
-        let place = |piece: &Stored| starts[piece.bin.get()] + piece.t.0 * line.width(piece.bin);
-        let origin = self.pieces.first().map_or(0.0, place);
+        let place = |piece: &Piece| starts[piece.bin.get()] + piece.t.0 * line.width(piece.bin);
+        let origin = self.pieces.first().map(place).expect("a marginal with mass has pieces");
         let parts = self.pieces.iter().filter_map(|piece| {
             let [mass, first, second] = piece.curve.moments();
             let length = (piece.t.1 - piece.t.0) * line.width(piece.bin);
@@ -207,7 +214,8 @@ impl Marginal {
         })
     }
 
-    /// Points to draw the density through: both ends of every piece and as many inside. It comes down to 0 at the ends and in gaps.
+    /// Points of a polyline to plot the density: both ends of every piece and `inside` points between them. It comes
+    /// down to 0 at the ends of the support and in gaps.
     pub fn polyline(&self, inside: usize) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for piece in &self.pieces {
@@ -228,15 +236,15 @@ impl Marginal {
     }
 }
 
-/// A local coordinate, at the edge of its bin if it is there up to rounding: pieces must neither overlap nor leave the region.
+/// Rounds a local coordinate next to an edge of its bin to the edge: pieces must neither overlap nor leave the region.
 fn on_edge(t: f64) -> f64 {
     if t > 1.0 - 4.0 * f64::EPSILON { 1.0 } else { t.max(0.0) }
 }
 
-impl Stored {
-    /// The part of the piece below a position.
-    fn part(&self, line: &Axis, y: f64) -> f64 {
-        // The rounded ends stand for the true ones, which may be a rounding apart.
+impl Piece {
+    /// The fraction of the piece below a position.
+    fn fraction(&self, line: &Axis, y: f64) -> f64 {
+        // The rounded ends stand for the exact ones, from which they may differ by a rounding.
         if y >= self.y.1 {
             return 1.0;
         }

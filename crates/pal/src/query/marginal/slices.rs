@@ -1,16 +1,17 @@
 //! The slices of a mesh at the quadrature nodes of one axis, from which marginals are built.
 //!
-//! Between two neighbouring projections of its vertices a slice of an element keeps its combinatorial type, its vertices move linearly,
-//! and the integral of a polynomial of degree D over it is a polynomial in the coordinate:
+//! Between two neighbouring projections of its vertices a slice of an element keeps its combinatorial type, its
+//! vertices move linearly, and the integral of a polynomial of degree D over it is a polynomial in the coordinate:
 //!
 //! ```text
 //! degree of the integral <= D + n - 1 for a simplex,     <= D in that variable for a box
 //! ```
 //!
-//! so that as many slices as that, at Gauss nodes, determine it. These are the parts of the elements. The marginal is their sum, a
-//! polynomial between two neighbouring projections of vertices of any element. Only the parts take evaluations of the density; to slice
-//! anew between all projections would take a dozen times as many on a map. The slices are cut when they are needed: that is cheap next to
-//! evaluating a density on them, and their nodes need not be stored.
+//! so that one slice more than that, at Gauss nodes, determines it. An element between two neighbouring projections of
+//! its own vertices is called a part here. The marginal is the sum over all parts, a polynomial between two
+//! neighbouring projections of vertices of any elements, which is called an interval. Only the parts take evaluations
+//! of the density; to slice anew in every interval would take a dozen times as many on a map. The slices are cut when
+//! they are needed: that is cheap compared with evaluating a density on them, and their nodes need not be stored.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,18 +29,18 @@ use crate::density::gauss::Gauss;
 use crate::density::mesh::{Degree, Element, ElementIndex, Mesh, Shape};
 use crate::interrupt::checkpoint;
 
-/// Projections of vertices closer than this part of the bin count as one.
+/// Projections of vertices that are closer than this in local coordinates count as one.
 const SAME: f64 = 1e-13;
 
-/// The axis of one variable in stretches on which all marginals are polynomials.
+/// The axis of one variable cut into intervals on which the marginals of all densities are polynomials.
 #[derive(Debug)]
 pub(crate) struct Slices {
     mesh: Arc<Mesh>,
     axis: usize,
-    rules: MeshCubature,
+    cubature: MeshCubature,
     parts: Vec<Part>,
-    stretches: Vec<Stretch>,
-    /// Parts that a stretch passes through, stretch by stretch.
+    intervals: Vec<Interval>,
+    /// The parts that lie above each interval, interval by interval.
     met: Vec<PartIndex>,
 }
 
@@ -49,7 +50,7 @@ struct Part {
     element: ElementIndex,
     low: f64,
     high: f64,
-    /// Slices that determine a polynomial on it.
+    /// The number of slices that determine the polynomial on it.
     nodes: usize,
 }
 
@@ -67,25 +68,28 @@ impl PartIndex {
     }
 }
 
+/// An interval of the axis inside one bin, in local coordinates, on which marginals are polynomials.
 #[derive(Debug)]
-struct Stretch {
+struct Interval {
     bin: BinIndex,
     low: f64,
     high: f64,
     nodes: usize,
+    /// The range of its parts in [`Slices::met`].
     met: Range<usize>,
 }
 
 /// A polynomial piece of a marginal before normalisation, in local coordinates of a bin.
-pub(super) struct Stretched {
+pub(super) struct UnnormalisedPiece {
     pub bin: BinIndex,
     pub low: f64,
     pub high: f64,
+    /// Values at Gauss nodes.
     pub values: Vec<f64>,
 }
 
 impl Slices {
-    /// For densities of at most this degree. `axis` is one of the mesh.
+    /// Cuts an axis of a mesh for densities of at most a degree.
     pub fn new(mesh: &Arc<Mesh>, axis: usize, degree: Degree) -> Slices {
         let n = mesh.dimension();
         let bins = mesh.grid.axes()[axis].bins();
@@ -96,9 +100,9 @@ impl Slices {
         let mut slices = Slices {
             mesh: mesh.clone(),
             axis,
-            rules: MeshCubature::new(n - 1, degree),
+            cubature: MeshCubature::new(n - 1, degree),
             parts: Vec::new(),
-            stretches: Vec::new(),
+            intervals: Vec::new(),
             met: Vec::new(),
         };
         for (bin, elements) in mesh.grid.axes()[axis].bin_indices().zip(&by_bin) {
@@ -134,7 +138,7 @@ impl Slices {
                 let from = self.met.len();
                 self.met.extend(met);
                 let met = from..self.met.len();
-                self.stretches.push(Stretch { bin, low: ends[0], high: ends[1], nodes, met });
+                self.intervals.push(Interval { bin, low: ends[0], high: ends[1], nodes, met });
             }
         }
     }
@@ -155,15 +159,15 @@ impl Slices {
             .collect();
         let sum = |met: &[PartIndex], t: f64| {
             let parts = met.iter().map(|part| (&self.parts[part.get()], &curves[part.get()]));
-            // A node can lie outside by as much as projections that count as one are apart.
+            // A node can lie outside of a part by the distance of projections that count as one.
             parts.map(|(part, curve)| curve.value(((t - part.low) / (part.high - part.low)).clamp(0.0, 1.0))).sum()
         };
-        let stretched = self.stretches.par_iter().map(|stretch| {
-            let met = &self.met[stretch.met.clone()];
-            let values = nodes(stretch.nodes, stretch.low, stretch.high).map(|t| sum(met, t)).collect();
-            Stretched { bin: stretch.bin, low: stretch.low, high: stretch.high, values }
+        let pieces = self.intervals.par_iter().map(|interval| {
+            let met = &self.met[interval.met.clone()];
+            let values = nodes(interval.nodes, interval.low, interval.high).map(|t| sum(met, t)).collect();
+            UnnormalisedPiece { bin: interval.bin, low: interval.low, high: interval.high, values }
         });
-        Marginal::new(&self.mesh.grid, self.axis, stretched.collect())
+        Marginal::new(&self.mesh.grid, self.axis, pieces.collect())
     }
 
     /// The integral of a density over the slice of an element at a local coordinate.
@@ -175,13 +179,12 @@ impl Slices {
         mixture: &mut Mixture,
         point: &mut [f64],
     ) -> f64 {
-        let axis = &self.mesh.grid.axes()[self.axis];
-        let share = axis.width(element.bin[self.axis]) / axis.length();
+        let width_fraction = self.mesh.grid.axes()[self.axis].width_fraction(element.bin[self.axis]);
         let plane = Plane { axis: self.axis, at, side: Side::Right };
         point[self.axis] = at;
         let mut sum = 0.0;
-        slicer.cut(element, plane, share, |slice| {
-            visit(&self.rules, slice, |t, weight| {
+        slicer.cut(element, plane, width_fraction, |slice| {
+            visit(&self.cubature, slice, |t, weight| {
                 point[..self.axis].copy_from_slice(&t[..self.axis]);
                 point[self.axis + 1..].copy_from_slice(&t[self.axis..]);
                 sum += weight * mixture.value(&element.bin, point);
@@ -191,18 +194,18 @@ impl Slices {
     }
 }
 
-/// Gauss nodes of an interval.
+/// The Gauss nodes of an interval.
 fn nodes(count: usize, low: f64, high: f64) -> impl Iterator<Item = f64> {
     let gauss = Gauss::with_points(count);
     (0..count).map(move |k| low + gauss.nodes[k] * (high - low))
 }
 
-/// The nodes of a rule on a slice, which may be a single point.
-pub(super) fn visit(rules: &MeshCubature, slice: &Element, mut visit: impl FnMut(&[f64], f64)) {
-    if slice.bin.is_empty() { visit(&[], slice.volume) } else { rules.visit(slice, visit) }
+/// Visits the cubature nodes of a slice, which may be a single point.
+pub(super) fn visit(cubature: &MeshCubature, slice: &Element, mut visit: impl FnMut(&[f64], f64)) {
+    if slice.bin.is_empty() { visit(&[], slice.volume) } else { cubature.visit(slice, visit) }
 }
 
-/// The projections of the vertices of a shape, in order.
+/// The projections of the vertices of a shape on an axis, in ascending order.
 fn projections(shape: &Shape, dimension: usize, axis: usize) -> Vec<f64> {
     match shape {
         Shape::Cuboid(low, high) => vec![low[axis], high[axis]],
@@ -214,7 +217,7 @@ fn projections(shape: &Shape, dimension: usize, axis: usize) -> Vec<f64> {
     }
 }
 
-/// Projections in order, none closer than `same` to the next.
+/// Projections in ascending order, none closer than `same` to the next.
 fn breaks(mut all: Vec<f64>, same: f64) -> Vec<f64> {
     all.sort_by(f64::total_cmp);
     let mut kept: Vec<f64> = Vec::new();

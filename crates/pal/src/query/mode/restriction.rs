@@ -4,12 +4,13 @@
 //! T_k(scale x + shift) = sum_j R_kj T_j(x),     R_(k+1) = 2 (scale x + shift) R_k - R_(k-1)
 //! ```
 //!
-//! An error made in row i enters row k multiplied by a Chebyshev polynomial of the second kind, which is at most k - i. With
-//! the errors of each row measured by the sum of its entries, this bounds the error of every row on the whole interval.
+//! An error made in row i enters row k multiplied by a Chebyshev polynomial of the second kind, which is at most k - i
+//! in magnitude. With the error of each row measured by the sum of the magnitudes of its entries, this bounds the error
+//! of every row on the whole interval.
 
 const EPS: f64 = f64::EPSILON;
 
-/// The rows R_k, and for each what a coefficient 1 of T_k may cost in rounding.
+/// The rows R_k, and for each the rounding error that a coefficient 1 of T_k may cause.
 pub(super) struct Restriction {
     /// Row k has k + 1 entries and starts at k (k + 1) / 2.
     rows: Vec<f64>,
@@ -17,7 +18,7 @@ pub(super) struct Restriction {
 }
 
 impl Restriction {
-    /// For degrees up to `degree`, where `scale + |shift| <= 1` up to rounding; both may be off by 2 ulp of 1.
+    /// The rows up to a degree, where `scale + |shift| <= 1` up to rounding; both may be off by 2 ulp of 1.
     pub fn new(scale: f64, shift: f64, degree: usize) -> Restriction {
         let start = |k: usize| k * (k + 1) / 2;
         let mut rows = vec![0.0; start(degree + 1)];
@@ -56,7 +57,7 @@ impl Restriction {
         Restriction { rows, cost }
     }
 
-    /// The coefficients on the part, for those of one fibre; returns a bound on the rounding.
+    /// Computes the coefficients on the part from those of one fibre, and returns a bound on the rounding error.
     pub fn apply(&self, fibre: &[f64], out: &mut [f64]) -> f64 {
         out.fill(0.0);
         let (mut start, mut error) = (0, 0.0);

@@ -1,7 +1,8 @@
 //! Best-first branch and bound.
 //!
-//! In every round the [`BATCH`] nodes with the largest bounds are cut in two, and the parts are examined on all cores against the best
-//! value of the round before. The parts are then taken in their order, so that the number of threads changes nothing.
+//! In every round the [`BATCH`] nodes with the largest bounds are cut in two, and the halves are examined on all cores
+//! against the incumbent of the round before. The results are then taken in order, so that the number of threads
+//! changes nothing.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,64 +10,65 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::basis::Basis;
-use super::node::{Context, Node, Report};
-use super::place::Candidate;
-use super::series::Series;
-use super::{Mode, ModeOptions, ModeStop, Problem};
+use super::chebyshev_basis::ChebyshevBasis;
+use super::enclosure::PolynomialEnclosure;
+use super::incumbent::Incumbent;
+use super::node::{Examination, Examiner, SearchNode};
+use super::{Mode, ModeOptions, ModeProblem, ModeStop};
 use crate::density::mesh::ElementIndex;
 
-/// Nodes cut in one round.
+/// The number of nodes that are cut in one round.
 const BATCH: usize = 32;
 
-/// Elements examined in one round at the beginning.
+/// The number of elements that are examined in one round at the beginning.
 const FIRST_BATCH: usize = 64;
 
-/// Rounds without any double that satisfies the constraint before the search gives up.
+/// The number of rounds without any point that satisfies the constraint after which the search gives up.
 const BLIND_ROUNDS: usize = 64;
 
-/// Sizes of densities that are left as they are; others are scaled, lest squares and small parts leave the range of doubles.
+/// Magnitudes of densities that are left as they are. Others are scaled, so that squares and small terms stay in the
+/// range of float64.
 const PLAIN: std::ops::Range<f64> = 1e-100..1e100;
 
-/// An open node; the larger bound comes first, then the older node.
-struct Open {
-    node: Node,
+/// A node that waits to be cut; the one with the larger bound comes first, then the older one.
+struct OpenNode {
+    node: SearchNode,
     number: usize,
 }
 
-impl Ord for Open {
+impl Ord for OpenNode {
     fn cmp(&self, other: &Self) -> Ordering {
         self.node.upper.total_cmp(&other.node.upper).then(other.number.cmp(&self.number))
     }
 }
 
-impl PartialOrd for Open {
+impl PartialOrd for OpenNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Open {
+impl PartialEq for OpenNode {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Open {}
+impl Eq for OpenNode {}
 
-/// What is known so far.
-struct Progress {
-    best: Option<Candidate>,
-    heap: BinaryHeap<Open>,
-    /// The largest bound of nodes that are done with.
+/// The state of the search.
+struct BranchAndBound {
+    best: Option<Incumbent>,
+    heap: BinaryHeap<OpenNode>,
+    /// The largest bound of the nodes that will not be cut any further.
     done: f64,
     nodes: usize,
-    /// The largest sum of coefficients on an element's bin.
+    /// The largest sum of magnitudes of coefficients on the bin of an element.
     size: f64,
 }
 
-/// See [`super::search`].
-pub(super) fn run(problem: &Problem, options: &ModeOptions) -> Option<Mode> {
+/// Finds the mode; [`super::search`] is its public face.
+pub(super) fn run(problem: &ModeProblem, options: &ModeOptions) -> Option<Mode> {
     let start = Instant::now();
     let grid = &problem.mesh.grid;
     if problem.mesh.elements.is_empty() || grid.dimension() == 0 {
@@ -74,68 +76,71 @@ pub(super) fn run(problem: &Problem, options: &ModeOptions) -> Option<Mode> {
     }
     let largest = problem.weights.iter().copied().fold(0.0, f64::max);
     let mut exponent = exponent_of(largest);
-    let mut context = Context {
+    let mut examiner = Examiner {
         problem,
-        basis: Basis::new(problem.functions.chebyshev_exponents()),
+        basis: ChebyshevBasis::new(problem.functions.chebyshev_exponents()),
         weights: scaled(problem.weights, -exponent),
         gap: options.gap.max(0.0),
         positions: grid.axes().iter().map(|axis| axis.positions()).collect(),
     };
-    let mut progress = Progress::begin(&context);
-    if progress.size > 0.0 && !PLAIN.contains(&progress.size) {
-        exponent += exponent_of(progress.size);
-        context.weights = scaled(problem.weights, -exponent);
-        progress = Progress::begin(&context);
+    let mut search = BranchAndBound::begin(&examiner);
+    if search.size > 0.0 && !PLAIN.contains(&search.size) {
+        exponent += exponent_of(search.size);
+        examiner.weights = scaled(problem.weights, -exponent);
+        search = BranchAndBound::begin(&examiner);
     }
-    let stop = progress.run(&context, options, start);
-    progress.finish(exponent, stop)
+    let stop = search.run(&examiner, options, start);
+    search.finish(exponent, stop)
 }
 
-impl Progress {
+impl BranchAndBound {
     /// Examines all elements.
-    fn begin(context: &Context) -> Progress {
-        let mut progress = Progress { best: None, heap: BinaryHeap::new(), done: 0.0, nodes: 0, size: 0.0 };
-        let elements = &context.problem.mesh.elements;
+    fn begin(examiner: &Examiner) -> BranchAndBound {
+        let mut search = BranchAndBound { best: None, heap: BinaryHeap::new(), done: 0.0, nodes: 0, size: 0.0 };
+        let elements = &examiner.problem.mesh.elements;
         let runs: Vec<&[_]> = elements.chunk_by(|a, b| a.bin == b.bin).collect();
-        let mut indices = context.problem.mesh.element_indices();
+        let mut indices = examiner.problem.mesh.element_indices();
         for runs in runs.chunks(FIRST_BATCH) {
-            let series: Vec<Series> = runs.par_iter().map(|run| context.series(&run[0].bin)).collect();
-            let of_run = |(run, series): (&&[_], _)| std::iter::repeat_n(series, run.len());
-            let series = runs.iter().zip(&series).flat_map(of_run);
-            let roots: Vec<(&Series, ElementIndex)> = series.zip(indices.by_ref()).collect();
+            let enclosures: Vec<PolynomialEnclosure> =
+                runs.par_iter().map(|run| examiner.enclosure(&run[0].bin)).collect();
+            let of_run = |(run, enclosure): (&&[_], _)| std::iter::repeat_n(enclosure, run.len());
+            let enclosures = runs.iter().zip(&enclosures).flat_map(of_run);
+            let roots: Vec<(&PolynomialEnclosure, ElementIndex)> = enclosures.zip(indices.by_ref()).collect();
             for roots in roots.chunks(FIRST_BATCH) {
-                let best = progress.value();
-                let examine = |(series, element): &(&Series, ElementIndex)| context.root(*element, series, best);
-                let reports: Vec<Report> = roots.par_iter().map(examine).collect();
-                for (report, (series, _)) in reports.into_iter().zip(roots) {
-                    let size = series.coefficients.iter().map(|c| c.abs()).sum::<f64>();
-                    progress.size = progress.size.max(size);
-                    progress.take(report);
+                let best = search.value();
+                let examine = |(enclosure, element): &(&PolynomialEnclosure, ElementIndex)| {
+                    examiner.root(*element, enclosure, best)
+                };
+                let examinations: Vec<Examination> = roots.par_iter().map(examine).collect();
+                for (examination, (enclosure, _)) in examinations.into_iter().zip(roots) {
+                    let size = enclosure.coefficients.iter().map(|c| c.abs()).sum::<f64>();
+                    search.size = search.size.max(size);
+                    search.take(examination);
                 }
             }
         }
-        progress
+        search
     }
 
     fn value(&self) -> Option<f64> {
         self.best.as_ref().map(|best| best.value)
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, examination: Examination) {
         self.nodes += 1;
-        if let Some(candidate) = report.candidate
-            && self.value().is_none_or(|best| candidate.value > best)
+        if let Some(incumbent) = examination.incumbent
+            && self.value().is_none_or(|best| incumbent.value > best)
         {
-            self.best = Some(candidate);
+            self.best = Some(incumbent);
         }
-        match report.open {
-            Some(node) => self.heap.push(Open { node, number: self.nodes }),
-            None => self.done = self.done.max(report.upper),
+        match examination.open {
+            Some(node) => self.heap.push(OpenNode { node, number: self.nodes }),
+            None => self.done = self.done.max(examination.upper),
         }
     }
 
-    fn run(&mut self, context: &Context, options: &ModeOptions, start: Instant) -> ModeStop {
-        let certified = |upper: f64, best: Option<f64>| best.is_some_and(|best| upper <= (1.0 + context.gap) * best);
+    fn run(&mut self, examiner: &Examiner, options: &ModeOptions, start: Instant) -> ModeStop {
+        let certified = |upper: f64, best: Option<f64>| best.is_some_and(|best| upper <= (1.0 + examiner.gap) * best);
         for round in 0.. {
             let best = self.value();
             if best.is_none() && round >= BLIND_ROUNDS {
@@ -164,9 +169,9 @@ impl Progress {
                 }
                 batch.push(open.node);
             }
-            let examine = |node: &Node| context.split(node).map(|shape| context.part(node, shape, best));
-            let reports: Vec<[Report; 2]> = batch.par_iter().map(examine).collect();
-            reports.into_iter().flatten().for_each(|report| self.take(report));
+            let examine = |node: &SearchNode| examiner.split(node).map(|shape| examiner.part(node, shape, best));
+            let examinations: Vec<[Examination; 2]> = batch.par_iter().map(examine).collect();
+            examinations.into_iter().flatten().for_each(|examination| self.take(examination));
         }
         ModeStop::Precision
     }
@@ -187,12 +192,12 @@ impl Progress {
     }
 }
 
-/// The exponent of two of a number; 0 for numbers that have none.
+/// The binary exponent of a positive finite number; 0 for other numbers.
 fn exponent_of(x: f64) -> i32 {
     if x > 0.0 && x.is_finite() { x.log2().floor() as i32 } else { 0 }
 }
 
-/// Weights times a power of two, in two steps because the power may be outside of the range of doubles.
+/// Weights times a power of two, in two steps because the power may be outside of the range of float64.
 fn scaled(weights: &[f64], exponent: i32) -> Vec<f64> {
     let half = exponent / 2;
     weights.iter().map(|w| w * 2f64.powi(half) * 2f64.powi(exponent - half)).collect()

@@ -163,7 +163,8 @@ fn slivers_keep_their_volume() {
         let volume = 1e-13;
         let sliver = Element { bin: [1, 0].map(BinIndex::new).to_vec(), shape: Shape::Simplex(v), volume };
         for axis in 0..2 {
-            // Nodes of a sliver 1e-14 wide are a few doubles apart: only there is the quadrature, not the slice, inexact.
+            // Nodes of a sliver 1e-14 wide are a few doubles apart: only there is the quadrature, not the slice,
+            // inexact.
             let allowed = if axis == 0 { 1e-16 / width * 4.0 } else { 1e-12 };
             let sum = sum_of_slices(&sliver, &grid, axis);
             assert!((sum / volume - 1.0).abs() < allowed.max(1e-12), "{width} {axis} {sum}");

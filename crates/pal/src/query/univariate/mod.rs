@@ -1,19 +1,21 @@
-//! A non-negative polynomial on [0, 1], its integral and the inverse of that: what quantiles and samples are drawn from.
+//! A non-negative polynomial on [0, 1], its integral and the inverse of that, from which quantiles and samples are
+//! computed.
 //!
 //! From values at the m Gauss-Legendre nodes s_i, with x = 2 s - 1, the Legendre series of degree m - 1 is
 //!
 //! ```text
 //! f(s) = sum_k c_k P_k(x),            c_k = (2 k + 1) sum_i w_i f(s_i) P_k(x_i)
-//! F(s) = integral of f from 0 to s = s (c_0 - (1 - s) sum_(k >= 1) c_k g_(k-1)(x)),      g_(k-1) = 2 P_k' / (k (k + 1))
+//! F(s) = integral of f from 0 to s = s (c_0 - (1 - s) sum_(k >= 1) c_k g_(k-1)(x)),   g_(k-1) = 2 P_k' / (k (k + 1))
 //! ```
 //!
-//! where |g_k| <= 1 and `g_(k+1) = ((2 k + 3) x g_k - k g_(k-1)) / (k + 3)`. Written so, F is exact at both ends and keeps its relative
-//! accuracy towards 0, and f and F come out of one loop.
+//! where |g_k| <= 1 and `g_(k+1) = ((2 k + 3) x g_k - k g_(k-1)) / (k + 3)`. In this form F is exact at both ends and
+//! keeps its relative accuracy towards 0, and f and F come out of one loop.
 //!
-//! The inverse is monotone although F is rounded: [0, 1] is halved thirty times by comparisons of F with the target, always at the same
-//! places, and inside the last interval the answer is linear in the target. Two targets part where a comparison first tells them apart,
-//! and stay apart. Newton's method only finds out which comparisons need not be made. Linear inside 2^-30 costs less than the rounding
-//! of F: at most 2^-63 max f', and f' is below 2 m^2 max f.
+//! The inverse is monotone although F is rounded: [0, 1] is halved thirty times by comparisons of F with the target,
+//! always at the same positions, and inside the last interval the answer is linear in the target. Two targets separate
+//! where a comparison first tells them apart, and stay apart. Newton's method only finds out which comparisons need not
+//! be made. Linear interpolation on an interval of length 2^-30 costs less than the rounding of F: at most 2^-63 max
+//! f', and f' is below 2 m^2 max f.
 
 #[cfg(test)]
 mod tests;
@@ -23,36 +25,36 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::density::gauss::Gauss;
 
-/// Intervals among which [`Univariate::inverse`] decides.
-const CELLS: u32 = 1 << 30;
-const CELL: f64 = 1.0 / CELLS as f64;
+/// The number of intervals of equal length among which [`Univariate::inverse`] decides.
+const INTERVALS: u32 = 1 << 30;
+const INTERVAL: f64 = 1.0 / INTERVALS as f64;
 
-/// A step of Newton's method after which the next is expected to stay within a cell.
+/// The length of a step of Newton's method after which the next is expected to stay within one interval.
 const SMALL_STEP: f64 = 1.0 / (1 << 17) as f64;
 
 /// A non-negative polynomial on [0, 1].
 #[derive(Clone, Debug)]
 pub(crate) struct Univariate {
     projection: Arc<Projection>,
-    /// Values are multiplied by this before anything else; 1 unless they are huge or tiny.
+    /// The factor by which values are multiplied before anything else; 1 unless they are huge or tiny.
     scale: f64,
-    /// Legendre coefficients of the scaled values.
+    /// The Legendre coefficients of the scaled polynomial.
     coefficients: Vec<f64>,
-    /// Sums of the first values times their weights: close to F at the sums of the weights.
+    /// The sums of the first k values times their weights, which are close to F at the sums of the first k weights.
     partial: Vec<f64>,
-    /// Differences of F(s) from a target below this part of s may be rounding.
+    /// Differences of F(s) from a target may be rounding if they are below this times s.
     noise: f64,
 }
 
-/// What depends on the number of values only.
+/// The tables that depend on the number of values only.
 #[derive(Debug)]
 struct Projection {
     gauss: Arc<Gauss>,
-    /// Coefficients per value, value by value.
+    /// The coefficients of each value, value by value.
     matrix: Vec<f64>,
-    /// Sums of the first weights.
+    /// The sums of the first k weights.
     steps: Vec<f64>,
-    /// Of P_k and g_k: the factors of x times the last and of the last but one.
+    /// The factors of the recurrences of P_k and g_k: of x times the last one, and of the one before it, for each.
     recurrence: Vec<[f64; 4]>,
 }
 
@@ -92,7 +94,7 @@ impl Projection {
 impl Univariate {
     /// The polynomial of degree `values.len() - 1` with these values at the nodes of [`Gauss::with_points`].
     ///
-    /// Values that are not positive count as 0, and no values at all as the polynomial 0.
+    /// Values that are not positive count as 0; without values it is the polynomial 0.
     pub fn from_values(values: &[f64]) -> Univariate {
         let m = values.len().max(1);
         let projection = Projection::with_points(m);
@@ -104,7 +106,7 @@ impl Univariate {
         new
     }
 
-    /// The same for other values, in the memory of this one.
+    /// Replaces the polynomial by that of other values, in the same memory.
     pub fn refit(&mut self, values: &[f64]) {
         let m = values.len();
         if m == 0 {
@@ -130,7 +132,7 @@ impl Univariate {
         let nodes = columns.zip(&self.projection.gauss.weights).zip(values).zip(&mut self.partial);
         for (((column, weight), value), partial) in nodes {
             let value = value.clamp(0.0, f64::MAX) * self.scale;
-            // clamp lets NaN through
+            // clamp lets NaN pass.
             let value = if value > 0.0 { value } else { 0.0 };
             sum += weight * value;
             *partial = sum;
@@ -140,7 +142,7 @@ impl Univariate {
         self.noise = 4.0 * m as f64 * f64::EPSILON * size;
     }
 
-    /// f at `s`, and never less than 0.
+    /// The value of f at `s`, never less than 0.
     pub fn value(&self, s: f64) -> f64 {
         self.evaluate(s).1.max(0.0) / self.scale
     }
@@ -163,10 +165,11 @@ impl Univariate {
 
     /// The integral of f from 0 to `s`: exact at the ends, constant beyond them, in between monotone up to rounding.
     pub fn cdf(&self, s: f64) -> f64 {
-        self.rising(s) / self.scale
+        self.scaled_cdf(s) / self.scale
     }
 
-    fn rising(&self, s: f64) -> f64 {
+    /// The integral of the scaled polynomial from 0 to `s`.
+    fn scaled_cdf(&self, s: f64) -> f64 {
         if !(s > 0.0) {
             0.0
         } else if s >= 1.0 {
@@ -176,19 +179,19 @@ impl Univariate {
         }
     }
 
-    /// F and f at `s`, of the scaled values.
+    /// F and f at `s`, for the scaled polynomial.
     #[inline]
     fn evaluate(&self, s: f64) -> (f64, f64) {
         let x = 2.0 * s - 1.0;
         let (mut p_below, mut p, mut g_below, mut g) = (0.0, 1.0, 0.0, 1.0);
-        let (mut density, mut bend) = (self.coefficients[0], 0.0);
+        let (mut density, mut correction) = (self.coefficients[0], 0.0);
         for (c, r) in self.coefficients[1..].iter().zip(&self.projection.recurrence) {
             (p_below, p) = (p, r[0] * x * p - r[1] * p_below);
             density += c * p;
-            bend += c * g;
+            correction += c * g;
             (g_below, g) = (g, r[2] * x * g - r[3] * g_below);
         }
-        (s * (self.coefficients[0] - (1.0 - s) * bend), density)
+        (s * (self.coefficients[0] - (1.0 - s) * correction), density)
     }
 
     /// The `s` with `cdf(s) = p integral()`, in [0, 1] and monotone in `p`. Where f is 0 everywhere, `p` itself.
@@ -209,20 +212,20 @@ impl Univariate {
         let mut s = self.guess(target);
         let mut missed = 0;
         for _ in 0..40 {
-            let (rise, slope) = self.evaluate(s);
-            let excess = rise - target;
+            let (cdf, density) = self.evaluate(s);
+            let excess = cdf - target;
             self.narrow(s, excess, &mut low, &mut high);
-            let newton = s - excess / slope;
+            let newton = s - excess / density;
             let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
             let step = (next - s).abs();
             s = next;
             if step < SMALL_STEP {
-                let cell = ((s * CELLS as f64) as u32).min(CELLS - 1);
-                let ends = self.ends(cell);
-                self.narrow(f64::from(cell) * CELL, ends.0 - target, &mut low, &mut high);
-                self.narrow(f64::from(cell + 1) * CELL, ends.1 - target, &mut low, &mut high);
-                if low == f64::from(cell) * CELL && high == f64::from(cell + 1) * CELL {
-                    return inside(cell, ends, target);
+                let interval = ((s * INTERVALS as f64) as u32).min(INTERVALS - 1);
+                let ends = self.ends(interval);
+                self.narrow(f64::from(interval) * INTERVAL, ends.0 - target, &mut low, &mut high);
+                self.narrow(f64::from(interval + 1) * INTERVAL, ends.1 - target, &mut low, &mut high);
+                if low == f64::from(interval) * INTERVAL && high == f64::from(interval + 1) * INTERVAL {
+                    return inside(interval, ends, target);
                 }
                 missed += 1;
                 if missed > 1 {
@@ -230,17 +233,17 @@ impl Univariate {
                 }
             }
         }
-        let (mut first, mut last) = (0, CELLS);
+        let (mut first, mut last) = (0, INTERVALS);
         while last - first > 1 {
             let middle = first + (last - first) / 2;
-            let at = f64::from(middle) * CELL;
+            let at = f64::from(middle) * INTERVAL;
             let right = at <= low || (at < high && self.evaluate(at).0 <= target);
             if right { first = middle } else { last = middle }
         }
         inside(first, self.ends(first), target)
     }
 
-    /// Where F comes close to a target, judged by the partial sums of the quadrature.
+    /// A position where F is close to a target, from the partial sums of the quadrature.
     fn guess(&self, target: f64) -> f64 {
         let steps = &self.projection.steps;
         let mut from = (0.0, 0.0);
@@ -253,7 +256,7 @@ impl Univariate {
         0.5
     }
 
-    /// Moves an end of the bracket to `s` if the excess of F over the target there is not rounding.
+    /// Moves an end of the bracket to `s` if the difference of F from the target there is more than rounding.
     #[inline]
     fn narrow(&self, s: f64, excess: f64, low: &mut f64, high: &mut f64) {
         if excess > self.noise * s {
@@ -263,15 +266,15 @@ impl Univariate {
         }
     }
 
-    /// F at both ends of a cell.
-    fn ends(&self, cell: u32) -> (f64, f64) {
-        let rise = |k: u32| if k == CELLS { self.coefficients[0] } else { self.evaluate(f64::from(k) * CELL).0 };
-        (rise(cell), rise(cell + 1))
+    /// F at both ends of a interval.
+    fn ends(&self, interval: u32) -> (f64, f64) {
+        let cdf = |k: u32| if k == INTERVALS { self.coefficients[0] } else { self.evaluate(f64::from(k) * INTERVAL).0 };
+        (cdf(interval), cdf(interval + 1))
     }
 }
 
-/// The place inside a cell where a linear F meets the target.
-fn inside(cell: u32, (low, high): (f64, f64), target: f64) -> f64 {
-    let part = if high > low { ((target - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
-    f64::from(cell) * CELL + part * CELL
+/// The position inside an interval where a linear F meets the target.
+fn inside(interval: u32, (low, high): (f64, f64), target: f64) -> f64 {
+    let fraction = if high > low { ((target - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+    f64::from(interval) * INTERVAL + fraction * INTERVAL
 }

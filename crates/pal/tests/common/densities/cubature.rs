@@ -1,19 +1,20 @@
-//! An integrator of its own: Gauss-Legendre rules on the boxes and triangulated cells of a region, exact for piecewise polynomials.
+//! An integrator that is independent of the one in the library: Gauss-Legendre rules on the boxes and triangulated
+//! cells of a region, exact for piecewise polynomials.
 
 use pal::density::Density;
 use pal::formula::Constraint;
 use pal::number::{Rational, to_f64};
 use pal::region::Region;
 
-/// Nodes and weights over a region.
+/// A cubature rule over a region: nodes and weights.
 pub struct Cubature {
     pub dimension: usize,
-    /// Row by row.
+    /// The nodes, row by row.
     pub points: Vec<f64>,
     pub weights: Vec<f64>,
 }
 
-/// Nodes and weights on [0, 1] by Newton's method.
+/// The nodes and weights of the Gauss-Legendre rule on [0, 1], by Newton's method.
 pub fn gauss(count: usize) -> Vec<(f64, f64)> {
     let legendre = |x: f64| {
         let (mut before, mut here) = (1.0, x);
@@ -34,7 +35,7 @@ pub fn gauss(count: usize) -> Vec<(f64, f64)> {
     if count == 1 { vec![(0.5, 1.0)] } else { (0..count).map(node).collect() }
 }
 
-/// Points of the unit cube that are products of nodes, with the products of their weights.
+/// The product of rules on [0, 1]: points of the unit cube with the products of their weights.
 fn product(axes: &[Vec<(f64, f64)>]) -> Vec<(Vec<f64>, f64)> {
     axes.iter().fold(vec![(Vec::new(), 1.0)], |points, axis| {
         let extend = |(point, weight): &(Vec<f64>, f64)| {
@@ -46,7 +47,7 @@ fn product(axes: &[Vec<(f64, f64)>]) -> Vec<(Vec<f64>, f64)> {
 }
 
 impl Cubature {
-    /// For polynomials between the knots of a degree in all variables, and in each.
+    /// A rule that is exact for polynomials between the knots, of a total degree and a degree in each variable.
     pub fn new(constraint: &Constraint, knots: &[Vec<Rational>], (total, axis): (usize, usize)) -> Cubature {
         let n = constraint.reals.len();
         let inner: Vec<Vec<Rational>> = knots.iter().map(|list| list[1..list.len() - 1].to_vec()).collect();
@@ -71,7 +72,8 @@ impl Cubature {
                 let edges: Vec<Vec<f64>> = edges.collect();
                 let size = determinant(edges.clone()).abs();
                 for (s, weight) in &on_simplex {
-                    // s -> barycentric coordinates s_1 .. s_k (1 - s_(k+1)), whose Jacobian is the product of s_k^(n - k).
+                    // s -> barycentric coordinates s_1 .. s_k (1 - s_(k+1)); the Jacobian is the product of the s_k^(n
+                    // - k).
                     let (mut share, mut jacobian, mut barycentric) = (1.0, 1.0, Vec::new());
                     for (k, s) in s.iter().enumerate() {
                         barycentric.push(share * (1.0 - s));
@@ -92,13 +94,13 @@ impl Cubature {
         self.weights.push(weight);
     }
 
-    /// The mass at every node.
+    /// The weight of every node times the density there.
     pub fn masses(&self, density: &Density) -> Vec<f64> {
         let logs = density.log_prob(&self.points);
         logs.iter().zip(&self.weights).map(|(log, weight)| weight * log.exp()).collect()
     }
 
-    /// The mass of the region.
+    /// The integral of a density over the region.
     pub fn mass(&self, density: &Density) -> f64 {
         self.masses(density).iter().sum()
     }
@@ -129,7 +131,7 @@ fn cuboid(vertices: &[Vec<Rational>]) -> Option<(Vec<Rational>, Vec<f64>)> {
     (vertices.len() == 1 << n && vertices.iter().all(at_ends)).then_some((low, sides))
 }
 
-/// By elimination with pivots.
+/// The determinant, by Gaussian elimination with pivoting.
 fn determinant(mut rows: Vec<Vec<f64>>) -> f64 {
     let n = rows.len();
     let mut product = 1.0;

@@ -1,4 +1,5 @@
-//! The documented formulas of both families once more, in dual numbers: values and derivatives without any code of the library but its cells.
+//! The documented formulas of both families implemented a second time, in dual numbers: values and derivatives that use
+//! nothing of the library but its cells.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -8,7 +9,7 @@ use pal::moments::Exponents;
 use pal::number::to_f64;
 
 use super::cubature::Cubature;
-use super::{Case, in_doubles};
+use super::{Case, in_float64};
 
 /// A number and its derivative in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -82,14 +83,14 @@ pub struct Oracle {
     functions: Functions,
     components: usize,
     cubature: Cubature,
-    /// Values of the basis at every node of the cubature; nothing for splines.
+    /// The values of the basis at every node of the cubature; empty for splines.
     at_nodes: Vec<Vec<f64>>,
 }
 
 enum Functions {
-    /// Knots per axis.
+    /// Spline mixtures, by their knots per axis.
     Splines(Vec<Vec<f64>>),
-    /// A basis: all its members are combinations of start functions of the same or lower place.
+    /// Sums of squares: every basis function is a linear combination of the starting functions up to its own position.
     Polynomials {
         settings: SumOfSquaresSettings,
         ends: Vec<(f64, f64)>,
@@ -108,7 +109,7 @@ impl Oracle {
             }
             Settings::SumOfSquares(settings) => {
                 assert!(settings.subset.is_none(), "which members were chosen is for the library to know");
-                let ends: Vec<(f64, f64)> = case.ends().iter().map(in_doubles).collect();
+                let ends: Vec<(f64, f64)> = case.ends().iter().map(in_float64).collect();
                 let set = Exponents::total_degree(ends.len(), settings.degree).unwrap();
                 let exponents: Vec<Vec<u16>> = set.iter().map(<[u16]>::to_vec).collect();
                 let volume: f64 = ends.iter().map(|(_, length)| length).product();
@@ -123,7 +124,7 @@ impl Oracle {
         oracle
     }
 
-    /// The members of the basis at a point.
+    /// The values of the basis functions at a point.
     fn basis(&self, point: &[f64]) -> Vec<f64> {
         let Functions::Polynomials { settings, ends, exponents, change } = &self.functions else { return Vec::new() };
         let start = start(settings.basis, ends, exponents, point);
@@ -169,12 +170,12 @@ impl Oracle {
             let basis = self.basis(point);
             let q = parts.iter().map(|part| self.component(&part[1..], point, &basis));
             match &self.functions {
-                // Each component is normalised, then mixed.
+                // The components are normalised, then mixed.
                 Functions::Splines(_) => {
                     let mixed = q.zip(&weights).zip(&integrals).map(|((q, w), z)| q * *w / *z);
                     (total(mixed) / total(weights.iter().copied())).ln()
                 }
-                // The sum is normalised.
+                // The sum is normalised as a whole.
                 Functions::Polynomials { .. } => {
                     let integral = total(integrals.iter().zip(&weights).map(|(i, w)| *i * *w));
                     (total(q.zip(&weights).map(|(q, w)| q * *w)) / integral).ln()
@@ -185,7 +186,7 @@ impl Oracle {
     }
 }
 
-/// The cubic through values and slopes at the two knots around y; slopes are per mean distance of the knots.
+/// The cubic through values and derivatives at the two knots around y. Derivatives are per mean distance of the knots.
 fn hermite(knots: &[f64], params: &[Dual], y: f64) -> Dual {
     let (values, slopes) = params.split_at(knots.len());
     let bin = (1..knots.len() - 1).filter(|k| knots[*k] <= y).count();
@@ -199,7 +200,8 @@ fn hermite(knots: &[f64], params: &[Dual], y: f64) -> Dual {
         + slopes[bin + 1].times((t3 - t2) * stretch)
 }
 
-/// What a basis is made from: monomials for themselves, Legendre polynomials on the box for the others.
+/// The starting functions of a basis: monomials for the basis of monomials, Legendre polynomials on the box for the
+/// others.
 fn start(basis: Basis, ends: &[(f64, f64)], exponents: &[Vec<u16>], point: &[f64]) -> Vec<f64> {
     let factor = |axis: usize, degree: u16| {
         if basis == Basis::Monomial {
@@ -216,7 +218,8 @@ fn start(basis: Basis, ends: &[(f64, f64)], exponents: &[Vec<u16>], point: &[f64
     exponents.iter().map(|alpha| alpha.iter().enumerate().map(|(j, a)| factor(j, *a)).product()).collect()
 }
 
-/// The combinations that make a basis: scaled monomials, Legendre polynomials as they are, or Gram and Schmidt on the region.
+/// The linear combinations that make a basis of the starting functions: scaled monomials, Legendre polynomials
+/// unchanged, or the result of the Gram-Schmidt process on the region.
 fn orthogonaliser(basis: Basis, values: &[Vec<f64>], weights: &[f64], volume: f64) -> Vec<Vec<f64>> {
     let size = values[0].len();
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();

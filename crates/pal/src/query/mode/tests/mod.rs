@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub(super) use certificates::noise;
 
-use super::{Mode, ModeOptions, ModeStop, Problem, search};
+use super::{Mode, ModeOptions, ModeProblem, ModeStop, search};
 use crate::density::BinIndex;
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions};
@@ -158,7 +158,7 @@ impl Scene {
     fn weighted(&self, weights: &[f64], options: &ModeOptions) -> Option<Mode> {
         let membership = self.constraint.membership().unwrap();
         let contains = |point: &[f64]| membership.contains(point);
-        let problem = Problem { mesh: &self.mesh, functions: &self.known, weights, contains: &contains };
+        let problem = ModeProblem { mesh: &self.mesh, functions: &self.known, weights, contains: &contains };
         search(&problem, options)
     }
 

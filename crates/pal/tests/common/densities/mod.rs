@@ -1,4 +1,4 @@
-//! Cases for the laws of densities: families on regions of every awkward kind.
+//! Test cases for the laws of densities: families on regions of every difficult kind.
 
 pub mod cubature;
 pub mod oracle;
@@ -18,7 +18,8 @@ pub struct Case {
     pub name: String,
     pub constraint: Constraint,
     pub settings: Settings,
-    /// How well doubles can tell points of the region apart, relative to its size: rounding of coordinates moves values by that much.
+    /// The spacing of float64 coordinates relative to the size of the region: rounding of coordinates changes values by
+    /// about that much.
     pub resolution: f64,
 }
 
@@ -32,7 +33,7 @@ impl Case {
         Case { resolution, ..Case::on(region, place(region), settings) }
     }
 
-    /// On a region of its own.
+    /// A case on a given constraint, which is not one of [`place`].
     pub fn on(region: &str, constraint: Constraint, settings: Settings) -> Case {
         let name = format!("{region} {}", serde_json::to_string(&settings).unwrap());
         Case { name, constraint, settings, resolution: 1e-15 }
@@ -55,12 +56,12 @@ impl Case {
         self.constraint.reals.len()
     }
 
-    /// Ends of the box around the region.
+    /// The ends of the box around the region, per axis.
     pub fn ends(&self) -> Vec<(Rational, Rational)> {
         self.region().bounding_box().unwrap().unwrap()
     }
 
-    /// All knots per axis, ends included: between them densities are polynomials.
+    /// All knots per axis, ends included. Between them densities are polynomials.
     pub fn knots(&self) -> Vec<Vec<Rational>> {
         let uniform = |count: i64| {
             let knots = |(low, high): &(Rational, Rational)| {
@@ -75,7 +76,7 @@ impl Case {
         }
     }
 
-    /// The degree of densities between knots: in all variables, and in one.
+    /// The total degree of densities between knots, and their degree in one variable.
     pub fn degree(&self) -> (usize, usize) {
         match &self.settings {
             Settings::Spline(_) => (6 * self.dimension(), 6),
@@ -85,7 +86,8 @@ impl Case {
         }
     }
 
-    /// Nodes that integrate densities times polynomials of degree `extra`, over the part of the region where a condition holds.
+    /// A cubature rule that integrates densities times polynomials of degree `extra` over the part of the region where
+    /// a condition holds.
     pub fn cubature(&self, condition: &Formula, extra: usize) -> Cubature {
         let (total, axis) = self.degree();
         let formula = self.constraint.formula.clone() & condition.clone();
@@ -93,7 +95,7 @@ impl Case {
         Cubature::new(&constraint, &self.knots(), (total + extra, axis + extra))
     }
 
-    /// Points of the region that doubles hit without effort: nodes of a coarse rule.
+    /// Points well inside the region: nodes of a coarse cubature rule.
     pub fn inside(&self, count: usize) -> Vec<f64> {
         let nodes = Cubature::new(&self.constraint, &self.knots(), (2, 2)).points;
         let n = self.dimension();
@@ -111,7 +113,7 @@ impl Case {
         terms.fold(Linear::default(), |sum, term| sum + term) + ratio(1, 97)
     }
 
-    /// Four conditions of which every point satisfies exactly one.
+    /// Four conditions, of which every point satisfies exactly one.
     pub fn partition(&self, seed: u64) -> [Formula; 4] {
         let mut dice = Dice::new(seed);
         let [a, b] = [0; 2].map(|_| self.half_space(&mut dice).le(0));
@@ -199,7 +201,7 @@ pub fn catalogue() -> Vec<Case> {
     let mut cases = Vec::new();
     for (k, region) in PLANAR.iter().enumerate() {
         cases.push(Case::new(region, spline(2 + k % 5, 1 + k % 3)));
-        // Monomials far away are all alike: the family refuses to tell them apart.
+        // Far from the origin monomials are nearly proportional to each other, and the family refuses them.
         let basis = if *region == "far" { Orthonormal } else { bases[k % 3] };
         cases.push(Case::new(region, sum_of_squares((k % 5) as u16, 1 + k % 3, basis)));
     }
@@ -226,7 +228,7 @@ pub fn catalogue() -> Vec<Case> {
     cases
 }
 
-/// The largest entry of a difference, relative to the largest entry of what is wanted.
+/// The largest magnitude of a difference, relative to the largest magnitude of the expected numbers.
 pub fn distance(got: &[f64], want: &[f64]) -> f64 {
     assert_eq!(got.len(), want.len());
     let largest = want.iter().fold(0.0f64, |a, b| a.max(b.abs()));
@@ -235,12 +237,12 @@ pub fn distance(got: &[f64], want: &[f64]) -> f64 {
     if worst == 0.0 { 0.0 } else { worst / largest }
 }
 
-/// Ends and length of an axis in doubles.
-pub fn in_doubles((low, high): &(Rational, Rational)) -> (f64, f64) {
+/// The lower end and the length of an axis, rounded to float64.
+pub fn in_float64((low, high): &(Rational, Rational)) -> (f64, f64) {
     (to_f64(low), to_f64(&(high - low)))
 }
 
-/// The drone scenes of `PAL_DATA`, by name; none, with a word about it, where that is not set.
+/// The drone scenes of `PAL_DATA`, by name. Where that is not set there are none, and a message says so.
 pub fn scenes() -> Vec<(String, Constraint)> {
     let Some(folder) = std::env::var_os("PAL_DATA") else {
         println!("skipped: PAL_DATA is not set");

@@ -1,24 +1,25 @@
-//! A polynomial on a box as a sum of products of Chebyshev polynomials, with a bound on what rounding has done to it.
+//! A polynomial on a box as a sum of products of Chebyshev polynomials, with a bound on its rounding error.
 //!
-//! With `x` in [-1, 1]^n running through the box, `f(x) = sum_a c_a T_a(x)` up to `error`. On a smaller box the coefficients
-//! shrink like `scale^|a|`, which is what makes `|c_a|` a good bound of a term there.
+//! With `x` in [-1, 1]^n running through the box, `f(x) = sum_a c_a T_a(x)` up to `error`; verified numerics calls this
+//! a Chebyshev model. On a smaller box the coefficients shrink like `scale^|a|`, which is what makes `|c_a|` a good
+//! bound of a term there.
 
-use super::basis::Basis;
+use super::chebyshev_basis::ChebyshevBasis;
 use super::restriction::Restriction;
 
 const EPS: f64 = f64::EPSILON;
 
-/// The coefficients, a prefix of the exponents of the basis that ends with a total degree.
+/// A polynomial known up to an error: coefficients for all exponents of the basis up to a total degree.
 #[derive(Clone)]
-pub(super) struct Series {
+pub(super) struct PolynomialEnclosure {
     pub coefficients: Vec<f64>,
-    /// The polynomial meant differs from this one by at most so much on the box.
+    /// The largest difference between the true polynomial and this one on the box.
     pub error: f64,
 }
 
-impl Series {
-    /// On the part `scale x + shift` along one axis.
-    pub fn restrict(&mut self, basis: &Basis, axis: usize, scale: f64, shift: f64) {
+impl PolynomialEnclosure {
+    /// Restricts the polynomial to the part `scale x + shift` of the box along one axis.
+    pub fn restrict(&mut self, basis: &ChebyshevBasis, axis: usize, scale: f64, shift: f64) {
         let len = self.coefficients.len();
         let degree = basis.axis_degree(axis, basis.degree(len));
         let restriction = Restriction::new(scale, shift, degree);
@@ -33,24 +34,25 @@ impl Series {
     }
 
     /// The sums of `|c_a|` by total degree.
-    pub fn sizes(&self, basis: &Basis) -> Vec<f64> {
+    pub fn sizes(&self, basis: &ChebyshevBasis) -> Vec<f64> {
         let size = |level: std::ops::Range<usize>| self.coefficients[level].iter().map(|c| c.abs()).sum();
         basis.levels(self.coefficients.len()).map(size).collect()
     }
 
-    /// Drops the highest degrees as long as they add up to no more than `allowance`. Their sum joins the error.
-    pub fn truncate(&mut self, basis: &Basis, sizes: &mut Vec<f64>, allowance: f64) {
+    /// Drops the highest degrees as long as their coefficients add up to no more than `allowance`, and adds them to the
+    /// error.
+    pub fn truncate(&mut self, basis: &ChebyshevBasis, sizes: &mut Vec<f64>, allowance: f64) {
         let mut tail = 0.0;
-        // Degrees up to 2 are what bounds are made of.
+        // The bounds use the degrees up to 2.
         while sizes.len() > 3 && tail + sizes[sizes.len() - 1] <= allowance {
-            tail += sizes.pop().unwrap_or(0.0);
+            tail += sizes.pop().expect("there are more than 3 sizes");
         }
         self.error += tail;
         self.coefficients.truncate(basis.up_to(sizes.len() - 1));
     }
 
     /// Value, gradient and Hessian at a point.
-    pub fn jet(&self, basis: &Basis, x: &[f64]) -> Jet {
+    pub fn jet(&self, basis: &ChebyshevBasis, x: &[f64]) -> Jet {
         let n = basis.dimension;
         let tables = Tables::new(x, basis.degree(self.coefficients.len()));
         let mut jet = Jet { value: 0.0, gradient: vec![0.0; n], hessian: vec![0.0; n * n] };
@@ -64,11 +66,11 @@ impl Series {
             let mut before = *c;
             for i in 0..n {
                 if a[i] > 0 {
-                    jet.gradient[i] += before * tables.slope(i, a[i]) * behind[i + 1];
-                    jet.hessian[i * n + i] += before * tables.bend(i, a[i]) * behind[i + 1];
-                    let mut product = before * tables.slope(i, a[i]);
+                    jet.gradient[i] += before * tables.derivative(i, a[i]) * behind[i + 1];
+                    jet.hessian[i * n + i] += before * tables.second_derivative(i, a[i]) * behind[i + 1];
+                    let mut product = before * tables.derivative(i, a[i]);
                     for j in i + 1..n {
-                        jet.hessian[i * n + j] += product * tables.slope(j, a[j]) * behind[j + 1];
+                        jet.hessian[i * n + j] += product * tables.derivative(j, a[j]) * behind[j + 1];
                         product *= tables.value(j, a[j]);
                     }
                 }
@@ -84,16 +86,17 @@ impl Series {
     }
 
     /// The value at a point.
-    pub fn value(&self, basis: &Basis, x: &[f64]) -> f64 {
+    pub fn value(&self, basis: &ChebyshevBasis, x: &[f64]) -> f64 {
         let tables = Tables::new(x, basis.degree(self.coefficients.len()));
         let term = |a: &[u16]| a.iter().enumerate().map(|(j, k)| tables.value(j, *k)).product::<f64>();
         self.coefficients.iter().zip(basis.exponents.iter()).map(|(c, a)| c * term(a)).sum()
     }
 
-    /// Bounds on the rounding of [`Series::jet`] inside the box: of the value, and of each entry of the gradient.
+    /// Bounds on the rounding of [`PolynomialEnclosure::jet`] inside the box: of the value, and of each entry of the
+    /// gradient.
     ///
     /// The recurrences of T_k and T_k' lose at most a few k^2 and k^4 ulp.
-    pub fn rounding(&self, basis: &Basis, sizes: &[f64]) -> (f64, f64) {
+    pub fn rounding(&self, basis: &ChebyshevBasis, sizes: &[f64]) -> (f64, f64) {
         let terms = self.coefficients.len() as f64;
         let weigh = |(degree, size): (usize, &f64)| {
             let square = (degree * degree) as f64;
@@ -104,12 +107,12 @@ impl Series {
     }
 }
 
-/// A polynomial near a point.
+/// The 2-jet of a polynomial at a point: value, gradient and Hessian.
 #[derive(Clone)]
 pub(super) struct Jet {
     pub value: f64,
     pub gradient: Vec<f64>,
-    /// Row by row.
+    /// The Hessian, row by row.
     pub hessian: Vec<f64>,
 }
 
@@ -142,11 +145,11 @@ impl Tables {
         self.entries[axis * self.stride + usize::from(k)][0]
     }
 
-    fn slope(&self, axis: usize, k: u16) -> f64 {
+    fn derivative(&self, axis: usize, k: u16) -> f64 {
         self.entries[axis * self.stride + usize::from(k)][1]
     }
 
-    fn bend(&self, axis: usize, k: u16) -> f64 {
+    fn second_derivative(&self, axis: usize, k: u16) -> f64 {
         self.entries[axis * self.stride + usize::from(k)][2]
     }
 }
@@ -165,20 +168,20 @@ mod tests {
     #[test]
     fn derivatives_agree_with_differences() {
         let (exponents, coefficients) = example();
-        let basis = Basis::new(&exponents);
-        let series = Series { coefficients, error: 0.0 };
+        let basis = ChebyshevBasis::new(&exponents);
+        let enclosure = PolynomialEnclosure { coefficients, error: 0.0 };
         let x = [0.3, -0.6, 0.8];
-        let jet = series.jet(&basis, &x);
-        assert!((jet.value - series.value(&basis, &x)).abs() < 1e-14);
+        let jet = enclosure.jet(&basis, &x);
+        assert!((jet.value - enclosure.value(&basis, &x)).abs() < 1e-14);
         for i in 0..3 {
             let step = 1e-5;
             let (mut up, mut down) = (x, x);
             (up[i], down[i]) = (x[i] + step, x[i] - step);
-            let (up, down) = (series.jet(&basis, &up), series.jet(&basis, &down));
+            let (up, down) = (enclosure.jet(&basis, &up), enclosure.jet(&basis, &down));
             assert!(((up.value - down.value) / (2.0 * step) - jet.gradient[i]).abs() < 1e-7);
             for j in 0..3 {
-                let bend = (up.gradient[j] - down.gradient[j]) / (2.0 * step);
-                assert!((bend - jet.hessian[i * 3 + j]).abs() < 1e-7, "{i} {j}");
+                let difference = (up.gradient[j] - down.gradient[j]) / (2.0 * step);
+                assert!((difference - jet.hessian[i * 3 + j]).abs() < 1e-7, "{i} {j}");
             }
         }
     }
@@ -186,18 +189,18 @@ mod tests {
     #[test]
     fn restriction_and_truncation_keep_the_polynomial_within_the_error() {
         let (exponents, coefficients) = example();
-        let basis = Basis::new(&exponents);
-        let whole = Series { coefficients, error: 0.0 };
-        let mut part = whole.clone();
+        let basis = ChebyshevBasis::new(&exponents);
+        let parent = PolynomialEnclosure { coefficients, error: 0.0 };
+        let mut part = parent.clone();
         let map = [(0.25, 0.5), (0.01, -0.3), (0.5, -0.5)];
         for (axis, (scale, shift)) in map.iter().enumerate() {
             part.restrict(&basis, axis, *scale, *shift);
         }
         assert!(part.error < 1e-12);
-        let agree = |part: &Series| {
+        let agree = |part: &PolynomialEnclosure| {
             for x in [[0.0, 0.0, 0.0], [1.0, -1.0, 1.0], [-0.2, 0.9, 0.4]] {
                 let y: Vec<f64> = map.iter().zip(x).map(|((scale, shift), x)| scale * x + shift).collect();
-                let (here, there) = (part.value(&basis, &x), whole.value(&basis, &y));
+                let (here, there) = (part.value(&basis, &x), parent.value(&basis, &y));
                 assert!((here - there).abs() <= part.error + 1e-15, "{here} {there}");
             }
         };

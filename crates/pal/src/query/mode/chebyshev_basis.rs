@@ -1,27 +1,26 @@
-//! What all series of one density share: the layout of their exponents.
+//! The products of Chebyshev polynomials in which all enclosures of one density are written.
 //!
-//! Exponents are ordered by total degree, so that a series without its highest degrees is a prefix. A fibre along an axis is the
-//! list of positions that differ in the exponent of that axis only; in a prefix it loses its tail and nothing else.
+//! Exponents are ordered by total degree, so that a series without its highest degrees is a prefix. A fibre along an
+//! axis is the list of positions that differ in the exponent of that axis only; in a prefix it loses its tail and
+//! nothing else.
 
 use crate::moments::Exponents;
 
-/// Marks a coefficient that the set of exponents does not have.
-const ABSENT: usize = usize::MAX;
-
-/// A set of exponents with the tables that restriction and bounds need.
-pub(super) struct Basis<'e> {
+/// A set of exponents of products of Chebyshev polynomials, with the tables that restriction and bounds need.
+pub(super) struct ChebyshevBasis<'e> {
     pub exponents: &'e Exponents,
     pub dimension: usize,
-    /// Where each total degree starts, and the number of exponents at the end.
+    /// The position where each total degree starts, and the number of exponents at the end.
     starts: Vec<usize>,
     fibres: Vec<Fibres>,
     /// The largest degree along each axis.
     degrees: Vec<usize>,
     /// `curvature[a * n + i]`: the sum over j of the largest `|d_i d_j T_a|` on the cube.
     curvature: Vec<f64>,
-    /// The positions of `e_i + e_j` at `i * n + j`, and those of `e_i`.
-    quadratic: Vec<usize>,
-    linear: Vec<usize>,
+    /// The position of `e_i + e_j` at `i * n + j`, if the set has it.
+    quadratic: Vec<Option<usize>>,
+    /// The position of `e_i` at `i`, if the set has it.
+    linear: Vec<Option<usize>>,
 }
 
 /// The fibres along one axis, by their first position.
@@ -30,8 +29,8 @@ struct Fibres {
     starts: Vec<usize>,
 }
 
-impl<'e> Basis<'e> {
-    pub fn new(exponents: &'e Exponents) -> Basis<'e> {
+impl<'e> ChebyshevBasis<'e> {
+    pub fn new(exponents: &'e Exponents) -> ChebyshevBasis<'e> {
         let n = exponents.dimension();
         let levels: Vec<_> = exponents.levels().collect();
         let starts = levels.iter().map(|level| level.start).chain([exponents.len()]).collect();
@@ -42,31 +41,33 @@ impl<'e> Basis<'e> {
             let all: f64 = squares.iter().sum();
             squares.into_iter().map(move |s| s * ((s - 1.0) / 3.0 + (all - s))).collect::<Vec<_>>()
         };
-        let mut basis = Basis {
+        let mut basis = ChebyshevBasis {
             exponents,
             dimension: n,
             starts,
             fibres: (0..n).map(|axis| Fibres::new(exponents, axis)).collect(),
             degrees: (0..n).map(degree).collect(),
             curvature: exponents.iter().flat_map(curvature).collect(),
-            quadratic: vec![ABSENT; n * n],
-            linear: vec![ABSENT; n],
+            quadratic: vec![None; n * n],
+            linear: vec![None; n],
         };
         for level in levels.iter().skip(1).take(2) {
             for position in level.clone() {
                 let axes = exponents.get(position).iter().enumerate();
                 let axes: Vec<usize> = axes.flat_map(|(i, k)| std::iter::repeat_n(i, usize::from(*k))).collect();
                 match axes[..] {
-                    [i] => basis.linear[i] = position,
-                    [i, j] => (basis.quadratic[i * n + j], basis.quadratic[j * n + i]) = (position, position),
-                    _ => {}
+                    [i] => basis.linear[i] = Some(position),
+                    [i, j] => {
+                        (basis.quadratic[i * n + j], basis.quadratic[j * n + i]) = (Some(position), Some(position));
+                    }
+                    _ => unreachable!("the second and third level hold the exponents of degree 1 and 2"),
                 }
             }
         }
         basis
     }
 
-    /// How many exponents have at most a total degree.
+    /// The number of exponents of at most a total degree.
     pub fn up_to(&self, degree: usize) -> usize {
         self.starts[(degree + 1).min(self.starts.len() - 1)]
     }
@@ -94,18 +95,20 @@ impl<'e> Basis<'e> {
         kept.map(move |fibre| &fibre[..fibre.partition_point(|position| (*position as usize) < len)])
     }
 
+    /// For each axis i, the sum over j of the largest `|d_i d_j T_a|` on the cube, for the exponent `a` at a position.
     pub fn curvature(&self, position: usize) -> &[f64] {
         &self.curvature[position * self.dimension..(position + 1) * self.dimension]
     }
 
-    /// The coefficient of `x_i`.
+    /// The coefficient of `x_i`; 0 where the series is too short to have one.
     pub fn linear(&self, coefficients: &[f64], i: usize) -> f64 {
-        coefficients.get(self.linear[i]).copied().unwrap_or(0.0)
+        self.linear[i].and_then(|position| coefficients.get(position)).copied().unwrap_or(0.0)
     }
 
-    /// The coefficient of `x_i x_j`, or of `T_2(x_i)`.
+    /// The coefficient of `x_i x_j`, or of `T_2(x_i)` if i = j; 0 where the series is too short to have one.
     pub fn quadratic(&self, coefficients: &[f64], i: usize, j: usize) -> f64 {
-        coefficients.get(self.quadratic[i * self.dimension + j]).copied().unwrap_or(0.0)
+        let position = self.quadratic[i * self.dimension + j];
+        position.and_then(|position| coefficients.get(position)).copied().unwrap_or(0.0)
     }
 }
 
@@ -115,7 +118,7 @@ impl Fibres {
         let mut lists: Vec<Vec<u32>> = Vec::new();
         for position in 0..exponents.len() {
             let below = exponents.predecessors(position)[axis] as usize;
-            // A predecessor that does not exist has a number beyond the end.
+            // The position of a predecessor that does not exist is beyond the end.
             fibre_of[position] = fibre_of.get(below).copied().unwrap_or(lists.len());
             match lists.get_mut(fibre_of[position]) {
                 Some(list) => list.push(position as u32),
