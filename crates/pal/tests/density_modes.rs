@@ -167,7 +167,7 @@ fn a_spline_with_a_peak_in_the_middle() {
     }
 }
 
-/// Where the highest point is excluded, the mode comes as near as doubles do, and the bound covers the supremum.
+/// Where the highest point is excluded, the mode comes as near as float64 allows, and the bound covers the supremum.
 #[test]
 fn an_excluded_supremum_is_approached() {
     let (reals, x) = variables(2);
@@ -203,7 +203,7 @@ fn limits_end_the_search_with_a_valid_bound() {
             assert!(mode.log_upper >= truth.log_density && mode.log_density <= truth.log_upper, "{case}: {mode:?}");
             assert!(mode.nodes <= truth.nodes, "{case}: {mode:?} {truth:?}");
         }
-        // Nothing finer than doubles: an impossible gap ends too, and says why.
+        // A gap below the precision of float64 ends the search too, and the mode says why.
         let endless = density.mode(&ModeOptions { gap: 0.0, nodes: Some(200_000), time: None }).unwrap();
         sound(&case, &case.constraint, &density, &endless);
         assert!(endless.stop != ModeStop::TimeLimit && endless.log_upper >= truth.log_density, "{case}: {endless:?}");

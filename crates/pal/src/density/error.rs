@@ -1,4 +1,4 @@
-//! What can be wrong with a request for a density.
+//! Why a density cannot be made or evaluated.
 
 use super::mesh::MeshError;
 use crate::formula::{MembershipError, Var};
@@ -7,69 +7,65 @@ use crate::region::{RegionError, Unbounded};
 /// Why a family cannot be compiled, or a question cannot be answered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DensityError {
-    /// Densities are over real variables only.
+    /// The constraint has Boolean variables, and densities are over real variables only.
     #[error(
-        "the constraint has Boolean variables ({0}), densities are over real ones only; replace each by true or false, or by a condition on the reals"
+        "the constraint has Boolean variables ({0}), densities are over real ones only; replace each by true or false, \
+         or by a condition on the reals"
     )]
     Booleans(String),
-    /// There is nothing to put mass on.
-    #[error("the region is {0} and has no volume, so no density lives on it; `pal check` tells more")]
+    /// The region has no volume, so that no density exists on it.
+    #[error("the region is {0} and has no volume, so that no density exists on it")]
     NoVolume(&'static str),
-    /// There is no variable.
+    /// The constraint has no real variables.
     #[error("the constraint has no real variables")]
     NoVariables,
-    /// The box around the region is narrower than doubles can tell, or wider than they reach.
-    #[error("along `{0}` the region is too narrow or too far away for doubles; rescale the variable")]
+    /// The box around the region is too narrow or too wide for float64.
+    #[error("along `{0}` the region is too narrow or too far away for float64; rescale the variable")]
     Scale(Var),
-    /// A set of variables that makes no sense.
-    #[error("{0}")]
-    Variables(String),
-    /// Settings out of range.
+    /// The settings of the family are out of range.
     #[error("{0}")]
     Settings(String),
-    /// A number of parameters or coordinates that does not fit.
+    /// The number of parameters or coordinates does not fit.
     #[error("{given} numbers given; {what} come in rows of {wanted}")]
     Length {
-        /// what was given
+        /// What the numbers are.
         what: &'static str,
-        /// numbers given
+        /// How many numbers were given.
         given: usize,
-        /// numbers per row
+        /// How many numbers make up a row.
         wanted: usize,
     },
-    /// Parameter vectors and points that do not pair up.
+    /// The numbers of parameter vectors and points do not match.
     #[error("{params} parameter vectors and {points} points; give one parameter vector, or one for each point")]
     Pairing {
-        /// parameter vectors
+        /// How many parameter vectors there are.
         params: usize,
-        /// points
+        /// How many points there are.
         points: usize,
     },
-    /// A parameter is not a number.
+    /// A parameter, or what is computed from it, is not a finite number.
     #[error(
-        "parameter {column} of row {row} is {value}; parameters must be finite, and so must be what is computed from them"
+        "parameter {column} of row {row} is {value}; parameters must be finite, and so must be what is computed from \
+         them"
     )]
     Parameter {
-        /// row, from 0
+        /// The row, counted from 0.
         row: usize,
-        /// column, from 0
+        /// The column, counted from 0.
         column: usize,
-        /// what it is
+        /// The value of the parameter.
         value: f64,
     },
     /// The parameters describe no density: every component is 0 on the region.
     #[error("parameter row {0} gives a density of 0 everywhere on the region; change its parameters")]
     Zero(usize),
-    /// The condition has no mass.
-    #[error("the condition has probability 0 under parameter row {0}")]
-    Impossible(usize),
-    /// See there.
+    /// The region could not be decomposed.
     #[error(transparent)]
     Region(#[from] RegionError),
-    /// See there.
+    /// The region is unbounded.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
-    /// See there.
+    /// The test of membership in the constraint could not be compiled.
     #[error(transparent)]
     Membership(#[from] MembershipError),
 }

@@ -8,8 +8,10 @@ use super::marginal::Marginal;
 use super::marginal::slices::Slices;
 use super::mode::{Mode, ModeOptions};
 use super::sample::check_memory;
-use crate::density::Density;
-use crate::density::Family;
+use crate::density::{Density, Family};
+
+/// Why there is a first density.
+const AT_LEAST_ONE: &str = "an empty list of parameters was refused";
 
 impl Family {
     /// Draws `count` independent samples for each parameter vector, row by row. The same seed gives the same samples
@@ -38,7 +40,7 @@ impl Family {
     /// The exact marginals of one variable under each parameter vector.
     pub fn marginals(&self, variable: &str, params: &[f64]) -> Result<Vec<Marginal>, QueryError> {
         let densities = self.densities(params)?;
-        let Some(first) = densities.first() else { return Ok(Vec::new()) };
+        let first = densities.first().expect(AT_LEAST_ONE);
         // The slices depend on the support only, which all densities share.
         let slices = Slices::new(&self.support().mesh, first.axis(variable)?, self.family().degree());
         let marginal = |density: &Density| slices.marginal(&*density.functions, &density.weights);
@@ -56,7 +58,7 @@ impl Family {
     /// once for all of them.
     pub fn given(&self, values: &[(&str, f64)], params: &[f64]) -> Result<Vec<Density>, QueryError> {
         let densities = self.densities(params)?;
-        let Some(first) = densities.first() else { return Ok(Vec::new()) };
+        let first = densities.first().expect(AT_LEAST_ONE);
         let cut = first.cut(values)?;
         densities.iter().map(|density| density.on_cut(&cut, values)).collect()
     }

@@ -1,4 +1,4 @@
-//! Entropies against closed forms: the error must cover the truth.
+//! Entropies compared with closed forms: the reported error must be at least the true one.
 
 use super::super::marginal::case::{Case, on_threads};
 use super::*;
@@ -56,7 +56,7 @@ fn powers_on_an_interval() {
     }
 }
 
-/// Of |t - a|^2 on [0, 1].
+/// The entropy of the density proportional to |t - a|^2 on [0, 1].
 fn parabola(a: f64) -> f64 {
     let mass = (a.powi(3) + (1.0 - a).powi(3)) / 3.0;
     // The integral of u^2 log u^2 from 0 to b is 2 b^3 (log b / 3 - 1 / 9).
@@ -77,7 +77,7 @@ fn zeros_inside_wherever_they_are() {
 fn products_and_lines_of_zeros() {
     let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
     for region in [unit_square(), cut_square()] {
-        // Zeros along an axis: no help from halving across it.
+        // Zeros along an axis, where halving across it does not help.
         check(&Case::new(region.clone(), &edges, 2, |y| y[0] * y[0]), 2.0 / 3.0 - 3_f64.ln());
         for a in [0.3, 0.5, 0.77] {
             check(&Case::new(region.clone(), &edges, 2, move |y| (y[0] - a).powi(2)), parabola(a));
@@ -89,8 +89,8 @@ fn products_and_lines_of_zeros() {
 
 #[test]
 fn zeros_along_a_diagonal() {
-    // s = x + y has the density s on [0, 1] and 2 - s on [1, 2]: the mass of (x + y - 1)^2 is 1/6, and of r = 6 (s -
-    // 1)^2 the integral of r log r is 2 times that of (1 - u) 6 u^2 log(6 u^2) over [0, 1], which is log 6 - 7/6.
+    // s = x + y has the density s on [0, 1] and 2 - s on [1, 2]. The mass of (s - 1)^2 is 1/6, and for r = 6 (s - 1)^2
+    // the integral of r log r is 2 times that of (1 - u) 6 u^2 log(6 u^2) over [0, 1], which is log 6 - 7/6.
     let edges: [&[i32]; 2] = [&[0, 1], &[0, 1]];
     for region in [unit_square(), cut_square()] {
         check(&Case::new(region, &edges, 2, |y| (y[0] + y[1] - 1.0).powi(2)), 7.0 / 6.0 - 6_f64.ln());

@@ -1,4 +1,4 @@
-//! Marginals against closed forms, against sums over points, and under changes that must not matter.
+//! Marginals compared with closed forms and with sums over points, and under changes that must not matter.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ fn close(a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() <= tolerance, "{a} {b}");
 }
 
-/// A marginal that keeps the laws.
+/// The marginal of a variable, after checking the laws.
 fn lawful(case: &Case, axis: usize) -> Marginal {
     let marginal = case.marginal(axis);
     check_laws(&marginal);
     marginal
 }
 
-/// What holds for every marginal.
+/// Checks the laws that hold for every marginal.
 fn check_laws(marginal: &Marginal) {
     close(marginal.total(), 1.0, 1e-12);
     let (low, high) = marginal.support();
@@ -113,7 +113,7 @@ fn square_of_a_sum_on_a_triangle() {
     }
 }
 
-/// An L with a hole, with sloping walls, in bins.
+/// An L-shaped region with a hole and slanted walls, cut into bins.
 fn room() -> Formula {
     let [x, y] = reals(["x", "y"]);
     let l = x.between(0, 4) & y.between(0, 3) & ((2 * &x).le(5) | (2 * &y).ge(3));

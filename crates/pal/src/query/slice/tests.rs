@@ -1,4 +1,4 @@
-//! Slices against determinants and against the volume they add up to.
+//! Volumes of slices compared with determinants and with the volume of the element.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn simplex(grid: &Grid, bin: Vec<BinIndex>, v: Vec<f64>) -> Element {
     Element { bin, shape: Shape::Simplex(v), volume }
 }
 
-/// Reproducible numbers in [0, 1).
+/// A generator of reproducible numbers in [0, 1).
 fn numbers(seed: u64) -> impl FnMut() -> f64 {
     let mut state = seed;
     move || {
@@ -66,13 +66,13 @@ fn sum_of_slices(element: &Element, grid: &Grid, axis: usize) -> f64 {
     };
     breaks.sort_by(f64::total_cmp);
     let gauss = Gauss::with_points(n + 1);
-    let share = grid.axes()[axis].width(element.bin[axis]) / grid.axes()[axis].length();
+    let width_fraction = grid.axes()[axis].width_fraction(element.bin[axis]);
     let one = |low: f64, high: f64| {
         let nodes = gauss.nodes.iter().zip(&gauss.weights);
         nodes.map(|(s, w)| w * total(&slice(element, grid, &[at(axis, low + s * (high - low))]))).sum::<f64>()
             * (high - low)
     };
-    breaks.windows(2).map(|pair| one(pair[0], pair[1])).sum::<f64>() * share
+    breaks.windows(2).map(|pair| one(pair[0], pair[1])).sum::<f64>() * width_fraction
 }
 
 #[test]
@@ -163,8 +163,7 @@ fn slivers_keep_their_volume() {
         let volume = 1e-13;
         let sliver = Element { bin: [1, 0].map(BinIndex::new).to_vec(), shape: Shape::Simplex(v), volume };
         for axis in 0..2 {
-            // Nodes of a sliver 1e-14 wide are a few doubles apart: only there is the quadrature, not the slice,
-            // inexact.
+            // Nodes of a sliver 1e-14 wide are a few ulp apart, so that the quadrature is inexact there, not the slice.
             let allowed = if axis == 0 { 1e-16 / width * 4.0 } else { 1e-12 };
             let sum = sum_of_slices(&sliver, &grid, axis);
             assert!((sum / volume - 1.0).abs() < allowed.max(1e-12), "{width} {axis} {sum}");

@@ -1,4 +1,4 @@
-//! Integrals and inverses against closed forms, and the laws of the inverse.
+//! Integrals and inverses compared with closed forms, and the laws of the inverse.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn powers_have_closed_forms() {
             let p = f64::from(i) / 100.0;
             close(f.value(p), p.powi(power), (m * m).max(10) as f64 * f64::EPSILON);
             close(f.cdf(p), p.powi(power + 1) / k, 1e-15);
-            // An error of the integral counts as much as the density is small.
+            // The smaller the density, the more an error of the integral changes the inverse.
             let allowed = |s: f64| m as f64 * f64::EPSILON / s.powi(power);
             let (s, r) = (p.powf(1.0 / k), (1.0 - p).powf(1.0 / k));
             close(f.inverse(p), s, allowed(s));
@@ -39,11 +39,11 @@ fn powers_have_closed_forms() {
 #[test]
 fn small_probabilities_keep_their_digits() {
     let flat = fit(14, |_| 3.0);
-    let slope = fit(14, |s| 1.0 + s);
+    let linear = fit(14, |s| 1.0 + s);
     for p in [1e-3, 1e-10, 1e-17, 1e-100, 1e-300, f64::MIN_POSITIVE] {
         close(flat.inverse(p) / p, 1.0, 1e-14);
         let want = 3.0 * p / (1.0 + (1.0 + 3.0 * p).sqrt());
-        close(slope.inverse(p), want, (1e-9 * want).min(2e-16));
+        close(linear.inverse(p), want, (1e-9 * want).min(2e-16));
     }
     close(flat.inverse(1.0 - 1e-16), 1.0, 2e-16);
 }
@@ -71,7 +71,7 @@ fn inverses_are_inside_and_monotone_and_meet_the_integral() {
         let mut previous = 0.0;
         let allowed = 1e-15 + f.noise / f.coefficients[0];
         let coarse = (0..=2000).map(|i| f64::from(i) / 2000.0);
-        // Neighbouring doubles: here only the fixed comparisons keep the order.
+        // Neighbouring float64 numbers, whose order only the comparisons at fixed positions keep.
         let middle = f.cdf(0.5) / f.integral();
         let fine = |around: f64| (0..2000).map(move |i| around * (1.0 + f64::from(i) * f64::EPSILON));
         let mut all: Vec<f64> = coarse.chain(fine(middle)).chain(fine(0.3)).chain(fine(1e-9)).collect();

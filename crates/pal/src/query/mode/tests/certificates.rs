@@ -1,10 +1,10 @@
-//! Many peaks: the bound against dense evaluation.
+//! Densities with many peaks: the bound compared with dense evaluation.
 
 use super::places::scattered;
 use super::*;
 use crate::shapes;
 
-/// Numbers in [0, 1) that look random.
+/// A pseudorandom number in [0, 1).
 pub(in super::super) fn noise(seed: u64) -> f64 {
     let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,8 +17,8 @@ fn spline(seed: u64, bins: usize, y: f64) -> f64 {
     let bin = ((y * bins as f64) as usize).min(bins - 1);
     let t = y * bins as f64 - bin as f64;
     let value = |k: usize| noise(1000 * seed + 2 * k as u64) - 0.3;
-    let slope = |k: usize| noise(1000 * seed + 2 * k as u64 + 1) - 0.5;
-    let (v0, v1, d0, d1) = (value(bin), value(bin + 1), slope(bin), slope(bin + 1));
+    let derivative = |k: usize| noise(1000 * seed + 2 * k as u64 + 1) - 0.5;
+    let (v0, v1, d0, d1) = (value(bin), value(bin + 1), derivative(bin), derivative(bin + 1));
     v0 + t * (d0 + t * ((3.0 * (v1 - v0) - 2.0 * d0 - d1) + t * (2.0 * (v0 - v1) + d0 + d1)))
 }
 

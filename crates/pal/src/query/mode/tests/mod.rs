@@ -1,4 +1,4 @@
-//! Known functions on known regions; dense evaluation is the independent check.
+//! Modes of known functions on known regions, checked independently by dense evaluation.
 
 mod certificates;
 mod places;
@@ -114,7 +114,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// With so many equal bins per axis, and exponents up to a degree per axis.
+    /// A scene with `bins` equal bins per axis and a function of at most `degree` in each variable.
     fn new(
         constraint: impl Into<Constraint>,
         bins: usize,

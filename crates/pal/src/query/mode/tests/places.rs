@@ -1,4 +1,4 @@
-//! Where the mode is: inside, on edges, at vertices, on open boundaries, in slivers.
+//! Modes in the interior, on edges, at vertices, on open boundaries and in slivers.
 
 use super::*;
 use crate::formula::reals;
@@ -98,8 +98,8 @@ fn slivers() {
     assert!(close(&scene.certified().point, &[0.65, 0.65], 1e-3));
     let huge = 100_000_000_000_000_000i64;
     let [x] = reals(["x"]);
-    let without_doubles = (huge * &x).gt(huge + 1) & (huge * &x).lt(huge + 2);
-    let scene = Scene::new(without_doubles, 1, 2, |_| 1.0);
+    let without_float64_points = (huge * &x).gt(huge + 1) & (huge * &x).lt(huge + 2);
+    let scene = Scene::new(without_float64_points, 1, 2, |_| 1.0);
     assert!(scene.weighted(&[1.0], &ModeOptions::default()).is_none());
 }
 
@@ -116,7 +116,7 @@ fn far_from_the_origin() {
     let far = x.between(1_000_000, 1_000_001) & (&y - &x).between(0, 1) & y.le(1_000_001);
     let scene = Scene::new(far, 2, 2, |y| 3.0 - (y[0] - 1_000_000.25).powi(2) - (y[1] - 1_000_000.75).powi(2));
     assert!(close(&scene.certified().point, &[1_000_000.25, 1_000_000.75], 1e-6));
-    // Doubles 1/512 apart: none is at the top, and the bound says so.
+    // Float64 coordinates are 1/512 apart: none is at the maximum, and the bound says so.
     let ten = 10_000_000_000_000i64;
     let mut coarse = Scene::new(x.between(ten, ten + 1) & y.between(ten, ten + 1), 1, 2, |_| 0.0);
     coarse.known.function = Box::new(|_, t| 3.0 - (t[0] - 0.2505).powi(2) - (t[1] - 0.7).powi(2));

@@ -1,4 +1,4 @@
-//! Budgets, threads, ties, symmetry.
+//! Budgets, numbers of threads, ties and symmetries.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn budgets_stop_with_a_reason_and_a_valid_bound() {
 }
 
 #[test]
-fn gaps_below_what_doubles_can_tell_are_reported() {
+fn gaps_below_rounding_are_reported() {
     for gap in [0.0, -1.0, f64::NAN, 1e-16] {
         let scene = Scene::new(scattered(2), 2, 6, mixture(2, 3, 2));
         let mode = scene.mode(&ModeOptions { gap, ..ModeOptions::default() });
