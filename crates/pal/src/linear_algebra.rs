@@ -106,6 +106,33 @@ pub(crate) fn regular_columns(rows: &[Vec<Integer>]) -> Option<(Vec<usize>, Inte
     Some((columns, elimination.pivot))
 }
 
+/// The number of independent rows of a matrix.
+pub(crate) fn rank(rows: Vec<Vec<Integer>>) -> usize {
+    let columns = rows.first().map_or(0, Vec::len);
+    let mut elimination = Elimination::new(rows);
+    for column in 0..columns {
+        if elimination.find_pivot(column) {
+            elimination.eliminate(column, column + 1, false);
+        }
+    }
+    elimination.rank
+}
+
+/// The first unknown of a square linear system with several right-hand sides, which follow the matrix in every row: its value
+/// for each of them. `None` if the matrix is singular.
+pub(crate) fn first_unknown(rows: Vec<Vec<Integer>>) -> Option<Vec<Rational>> {
+    let unknowns = rows.len();
+    let mut elimination = Elimination::new(rows);
+    for column in 0..unknowns {
+        if !elimination.find_pivot(column) {
+            return None;
+        }
+        elimination.eliminate(column, column + 1, true);
+    }
+    let Elimination { rows, pivot, .. } = elimination;
+    Some(rows[0][unknowns..].iter().map(|p| Rational::from_parts_signed(p.clone(), pivot.clone())).collect())
+}
+
 /// How the first dependent column of a matrix is made of the columns before it, which are independent:
 /// `column = sum over j of (numerators_j / denominator) (column j)`.
 #[derive(Debug, PartialEq, Eq)]
@@ -208,6 +235,20 @@ mod tests {
 
     fn matrix(rows: &[&[i64]]) -> Vec<Vec<Integer>> {
         rows.iter().map(|row| row.iter().map(|a| Integer::from(*a)).collect()).collect()
+    }
+
+    #[test]
+    fn ranks_and_first_unknowns() {
+        assert_eq!(rank(matrix(&[&[1, 2, 3], &[2, 4, 6], &[0, 0, 5]])), 2);
+        assert_eq!(rank(matrix(&[&[0, 0], &[0, 0]])), 0);
+        assert_eq!(rank(matrix(&[&[0, 1], &[1, 0], &[1, 1]])), 2);
+        assert_eq!(rank(Vec::new()), 0);
+        // x + y = 3 and 7, 2 y - x = 0 and 2.
+        let found = first_unknown(matrix(&[&[1, 1, 3, 7], &[-1, 2, 0, 2]])).unwrap();
+        assert_eq!(found, [2, 4].map(Rational::from));
+        let half = first_unknown(matrix(&[&[0, 1, 5], &[-2, 0, 1]])).unwrap();
+        assert_eq!(half, [Rational::from_parts_signed((-1).into(), 2.into())]);
+        assert_eq!(first_unknown(matrix(&[&[1, 2, 1], &[2, 4, 2]])), None);
     }
 
     /// Entries from -9 to 9, one of three of them 0, so that pivots have to be looked for.

@@ -14,6 +14,7 @@
 //! No decision on the way depends on rounding.
 
 mod bits;
+mod convex;
 mod drive;
 mod lattice;
 mod polytope;
@@ -27,6 +28,7 @@ mod unbounded;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+pub use convex::{Breakpoint, ConvexPolytope, HalfSpace};
 pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
