@@ -1,6 +1,7 @@
 """Where will a walker be? An MLP predicts a density that respects the walls of a drone scene.
 
-Without arguments the data are simulated walks on a small campus. `python -m pal.datasets constrained-sdd` makes both files of a real scene:
+Without arguments the data are simulated walks on a small campus. `python -m pal.datasets constrained-sdd` makes both
+files of a real scene:
 
     python drone_scene.py --map scene12_constraints.geojson --tracks scene12_trajectories.csv
 """
@@ -16,12 +17,12 @@ from torch import nn
 
 import pal
 from pal.datasets import campus
-from pal.torch import StudentTHead, SplineLayer
+from pal.torch import SplineLayer, StudentTHead
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--map", type=Path, help="obstacles, GeoJSON")
 parser.add_argument("--tracks", type=Path, help="positions: a table with columns trajectory_id, frame, x and y")
-parser.add_argument("--ahead", type=int, default=1, help="how many steps to look ahead in real tracks")
+parser.add_argument("--ahead", type=int, default=1, help="number of steps to look ahead in real tracks")
 parser.add_argument("--steps", type=int, default=300)
 parser.add_argument("--plot", type=Path, help="a picture of one prediction")
 args = parser.parse_args()
@@ -53,11 +54,11 @@ else:
 torch.manual_seed(0)
 region = pal.Region(constraint)
 layer = SplineLayer(region, knots=28, components=8)
-# The network says where, how wide and with which tails, rather than all values at the knots.
+# The network predicts locations, scales and tails, rather than all values at the knots.
 head = StudentTHead(layer)
 centre, spread = inputs.mean(0), inputs.std(0)
 x = torch.tensor((inputs - centre) / spread, dtype=torch.float32)
-# Doubles: rounded to single precision, a position at a wall could be on the other side of it.
+# In float64: rounded to float32, a position at a wall could be on the other side of it.
 y = torch.tensor(targets)
 cut = len(x) * 4 // 5
 

@@ -40,7 +40,7 @@ def gaussian_mixture(outputs, components=8):
     return MixtureSameFamily(Categorical(logits=logits.squeeze(-1)), parts)
 
 
-# Before: the head is a function of 40 outputs. After: it is a layer, and says itself how many it wants.
+# Before: the head is a function of 40 outputs. After: it is a layer, and `num_params` says how many outputs it takes.
 layer = SplineLayer(pal.Region(constraint), knots=14, components=8)
 heads = {"Gaussian mixture": (gaussian_mixture, 40), "SplineLayer": (layer, layer.num_params)}
 
@@ -55,7 +55,7 @@ for name, (head, outputs) in heads.items():
         optimiser.step()
     with torch.no_grad():
         p = head(network(x[cut:]))
-        # Rounded to single precision a walker at a wall may be on the other side of it.
+        # Rounded to float32, a walker at a wall may be on the other side of it.
         logs = p.log_prob(y[cut:])
         samples = p.sample((20,)).reshape(-1, 2)
         outside = 1 - constraint.contains(samples.double().numpy()).mean()

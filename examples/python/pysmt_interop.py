@@ -1,4 +1,4 @@
-"""A formula of pysmt becomes a region: its exact volume, its probability under a density, and a model of it for each cell."""
+"""A formula of pysmt becomes a region with an exact volume, and Boolean variables are substituted in it."""
 
 from fractions import Fraction
 
@@ -23,5 +23,5 @@ print("volume over both roads", region.exact_volume)
 # How much of what is safe on a dry road is safe on a wet one, too?
 wet_region, dry_region = (pal.Region(pal.substitute(phi, {"wet": value})) for value in (True, False))
 assert wet_region.exact_volume + dry_region.exact_volume == region.exact_volume
-print("share that stays safe", wet_region.exact_volume / dry_region.exact_volume)
+print("fraction that stays safe", wet_region.exact_volume / dry_region.exact_volume)
 assert dry_region.exact_volume == 400

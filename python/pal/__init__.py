@@ -1,7 +1,13 @@
 """Densities that guarantee algebraic constraints.
 
-A constraint is a Boolean combination of linear inequalities. This package cuts it into convex cells, integrates polynomials over it exactly, and
-compiles families of densities on it that give exactly zero mass to everything outside.
+A constraint phi is a Boolean combination of linear inequalities with rational coefficients. This package cuts the set
+of points that satisfy it into convex cells, integrates polynomials over it exactly, and compiles families of densities
+
+    p(y; params) = q(y; params) 1[y satisfies phi] / normaliser(params),
+    normaliser(params) = integral of q(y; params) over all y that satisfy phi
+
+on it, which give exactly zero mass to everything outside. (Kurscheidt et al., "A Probabilistic Neuro-symbolic Layer for
+Algebraic Constraint Satisfaction", Eq. (PAL).)
 
 >>> import pal
 >>> y1, y2 = pal.reals("y1", "y2")
@@ -13,7 +19,22 @@ compiles families of densities on it that give exactly zero mass to everything o
 >>> bool(region.contains(density.sample(1000, seed=1)).all())
 True
 
-`pal.torch` has layers for PyTorch, `pal.sklearn` an estimator, `pal.plot` pictures; each needs the library of its name (matplotlib for pictures).
+The pipeline, and where its parts live:
+
+| step | what to use | module |
+|---|---|---|
+| write or read a constraint | `reals`, `booleans`, `parse_smtlib`, `read_geojson`, `Constraint` | `pal.formula` |
+| cut it into convex cells | `Region`, `Cell` | `pal.region` |
+| integrate over it | `integrate`, `moments`, `wmi` | `pal.integrals` |
+| compile a family of densities on it | `SplineMixture`, `SumOfSquares`, `load` | `pal.families` |
+| ask one density | `Density`, `Marginal`, `Mode`, `Entropy` | `pal.density` |
+| make it the last layer of a network | `SplineLayer`, `ConstrainedDistribution` | `pal.torch` |
+| fit it to a table | `ConstrainedDensity` | `pal.sklearn` |
+| draw it | `region`, `density`, `marginal` | `pal.plot` |
+| data sets of the examples | | `pal.datasets` |
+| exceptions | `Error` and its subclasses | `pal.errors` |
+
+`pal.torch`, `pal.sklearn` and `pal.plot` need PyTorch, scikit-learn and matplotlib; everything else needs numpy only.
 """
 
 from . import errors
@@ -29,7 +50,7 @@ from .errors import (
     RegionError,
     UnboundedError,
 )
-from .family import Family, Model, SplineMixture, SumOfSquares, load
+from .families import KINDS, Family, Model, SplineMixture, SumOfSquares, load
 from .formula import (
     booleans,
     Constraint,
@@ -58,9 +79,10 @@ from .integrals import Integral, Moments, Solution, integrate, moments, wmi
 from .region import Cell, Region
 
 __all__ = [
-    "booleans", "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula", "Integral", "Marginal", "Mode",
-    "Model", "Moments", "NumberError", "ParseError", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionError", "Solution",
-    "SplineMixture", "SumOfSquares", "Term", "UnboundedError", "Weight", "all_of", "any_of", "boolean", "errors", "from_pysmt", "from_shapely",
-    "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson", "read_smtlib",
-    "real", "reals", "substitute", "wmi",
+    "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
+    "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError", "Polynomial",
+    "PolynomialError", "QueryError", "Region", "RegionError", "Solution", "SplineMixture", "SumOfSquares", "Term",
+    "UnboundedError", "Weight", "all_of", "any_of", "boolean", "booleans", "errors", "from_pysmt", "from_shapely",
+    "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib", "polygon", "rational",
+    "read_geojson", "read_smtlib", "real", "reals", "substitute", "wmi",
 ]  # fmt: skip

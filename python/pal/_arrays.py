@@ -1,4 +1,4 @@
-"""Arrays of points and parameters: any strides and number type in, flat contiguous doubles out."""
+"""Arrays of points and parameters: any strides and number type in, flat contiguous float64 out."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Doubles = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
-# Integers up to here are doubles.
+# All integers up to here are float64 numbers.
 _EXACT = 2**53
 
 
-def doubles(values: ArrayLike, what: str) -> Doubles:
-    """The values as contiguous doubles of the same shape.
+def float64(values: ArrayLike, what: str) -> FloatArray:
+    """The values as contiguous float64 of the same shape.
 
-    Integers that are no doubles are refused: a point that is rounded silently may be on the other side of a constraint.
+    Integers that float64 cannot represent are refused: a point that is rounded silently may be on the other side of a
+    constraint.
     """
     array: Any = np.asarray(values)
     if array.dtype.kind not in "fiub" and not (array.dtype == object and array.size == 0):
@@ -25,23 +26,23 @@ def doubles(values: ArrayLike, what: str) -> Doubles:
         raise TypeError(f"{what} must be an array of numbers, not of {array.dtype}")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size and np.abs(array).max() > _EXACT:
         if (array.astype(np.float64).astype(object) != array.astype(object)).any():
-            raise ValueError(f"{what} hold an integer beyond 2**53 that is not a double; round it first")
+            raise ValueError(f"{what} hold an integer beyond 2**53 that float64 cannot represent; round it first")
     # Not `ascontiguousarray`, which makes a single number an array of one.
     return np.asarray(array, dtype=np.float64, order="C")
 
 
-def points(values: ArrayLike, dimension: int, what: str = "points") -> tuple[Doubles, tuple[int, ...]]:
+def points(values: ArrayLike, dimension: int, what: str = "points") -> tuple[FloatArray, tuple[int, ...]]:
     """Points along the last axis, flat, and the shape of the axes before it."""
-    array = doubles(values, what)
+    array = float64(values, what)
     if array.ndim == 0 or array.shape[-1] != dimension:
         shape = " x ".join(map(str, array.shape)) or "a single number"
         raise ValueError(f"{what} need {dimension} coordinates along the last axis; the shape is {shape}")
     return array.reshape(-1), array.shape[:-1]
 
 
-def params(values: ArrayLike, width: int) -> tuple[Doubles, tuple[int, ...]]:
+def params(values: ArrayLike, width: int) -> tuple[FloatArray, tuple[int, ...]]:
     """Parameter vectors along the last axis, flat, and the shape of the axes before it."""
-    array = doubles(values, "params")
+    array = float64(values, "params")
     if array.ndim == 0 or array.shape[-1] != width:
         shape = " x ".join(map(str, array.shape)) or "a single number"
         raise ValueError(f"params need {width} numbers along the last axis; the shape is {shape}")
@@ -49,7 +50,7 @@ def params(values: ArrayLike, width: int) -> tuple[Doubles, tuple[int, ...]]:
 
 
 def count(value: int, what: str, least: int = 0) -> int:
-    """A whole number that is not too small."""
+    """An integer of at least `least`."""
     try:
         number = value.__index__()
     except AttributeError:
@@ -62,7 +63,7 @@ def count(value: int, what: str, least: int = 0) -> int:
 
 
 def seed(value: int | None) -> int:
-    """A seed from 0 to 2**64 - 1. `None` draws one."""
+    """A seed from 0 to 2**64 - 1; a random one for `None`."""
     if value is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     number = int(value.__index__())

@@ -1,4 +1,4 @@
-"""A bar for work that takes long, where tqdm is installed and a person is watching."""
+"""A progress bar for work that takes long, where tqdm is installed and standard error is a terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Bar:
     def __init__(self, what: str) -> None:
         self._bar = None
         self._done = 0
-        # Importing tqdm for somebody who does not look would be a waste.
+        # Without a terminal nobody sees the bar, and tqdm need not be imported.
         if not sys.stderr.isatty():
             return
         try:
@@ -21,7 +21,7 @@ class Bar:
         self._bar = tqdm(desc=f"pal: {what}", unit=" steps", unit_scale=True, leave=False)
 
     def show(self, done: int) -> None:
-        """So many steps are done."""
+        """Shows that `done` steps have been taken."""
         if self._bar is not None:
             self._bar.update(done - self._done)
             self._done = done

@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _arrays, _core
-from ._arrays import Doubles
+from ._arrays import FloatArray
 from ._core import Formula
 from .formula import Constraint
 from .integrals import Integrand
 
 
 class Mode(NamedTuple):
-    """The point of largest density, and how sure that is: no point of the region has a log-density above `log_upper`.
+    """The point of largest density, with a certificate: no point of the region has a log-density above `log_upper`.
 
-    `gap` is the ratio of bound and density, minus 1; `stop` says why the search ended: `certified`, `node-limit`, `time-limit` or `precision`.
+    `gap` is the ratio of bound and density, minus 1; `stop` says why the search ended: `certified`, `node-limit`,
+    `time-limit` or `precision`.
     """
 
-    point: Doubles
+    point: FloatArray
     log_density: float
     log_upper: float
     gap: float
@@ -30,7 +31,8 @@ class Mode(NamedTuple):
 
 
 class Entropy(NamedTuple):
-    """A differential entropy in nats, an estimate of its absolute error, and whether that is within the tolerance."""
+    """A differential entropy in nats, an estimate of its absolute error, and whether that is within the tolerance asked
+    for."""
 
     value: float
     error: float
@@ -38,7 +40,8 @@ class Entropy(NamedTuple):
 
 
 class Marginal:
-    """The exact marginal density of one variable: a piecewise polynomial with its distribution function and quantiles."""
+    """The exact marginal density of one variable: a piecewise polynomial, its distribution function and its
+    quantiles."""
 
     __slots__ = ("_core",)
 
@@ -47,43 +50,46 @@ class Marginal:
 
     @property
     def support(self) -> tuple[float, float]:
-        """The smallest interval that holds all mass. There may be gaps inside."""
+        """The smallest interval that holds all mass. There may be gaps inside it."""
         return self._core.support
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        """The mean of the variable."""
         return self._core.mean
 
     @property
     def variance(self) -> float:
-        """The variance."""
+        """The variance of the variable."""
         return self._core.variance
 
-    def density(self, at: ArrayLike) -> Doubles:
+    def density(self, at: ArrayLike) -> FloatArray:
         """The density at positions; 0 outside the support."""
         return self._apply(self._core.density, at, "positions")
 
-    def cdf(self, at: ArrayLike) -> Doubles:
+    def cdf(self, at: ArrayLike) -> FloatArray:
         """The probability of values up to positions."""
         return self._apply(self._core.cdf, at, "positions")
 
-    def quantile(self, p: ArrayLike) -> Doubles:
-        """The smallest positions where the distribution function reaches probabilities."""
+    def quantile(self, p: ArrayLike) -> FloatArray:
+        """The smallest positions at which the distribution function reaches the given probabilities."""
         return self._apply(self._core.quantile, p, "probabilities")
 
-    def polyline(self, inside: int = 15) -> Doubles:
-        """Points to draw the density through: rows of position and density, with so many inside every piece."""
+    def polyline(self, inside: int = 15) -> FloatArray:
+        """Points to draw the density through: rows of position and density, `inside` of them within every piece."""
         return self._core.polyline(_arrays.count(inside, "the number of points")).reshape(-1, 2)
 
     @property
-    def pieces(self) -> list[tuple[float, float, Doubles]]:
-        """Low end, high end and coefficients c of every piece: with s = (y - low) / (high - low), the density is sum_k c_k P_k(2 s - 1)."""
+    def pieces(self) -> list[tuple[float, float, FloatArray]]:
+        """Low end, high end and Legendre coefficients c of every interval on which the density is one polynomial.
+
+        With s = (y - low) / (high - low), the density is sum_k c_k P_k(2 s - 1).
+        """
         return self._core.pieces()
 
     @staticmethod
-    def _apply(function: Any, at: ArrayLike, what: str) -> Doubles:
-        values = _arrays.doubles(at, what)
+    def _apply(function: Any, at: ArrayLike, what: str) -> FloatArray:
+        values = _arrays.float64(at, what)
         return function(values.reshape(-1)).reshape(values.shape)[()]
 
 
@@ -121,7 +127,7 @@ class Density:
         """Where the density may be positive."""
         return Constraint._of(self._core.constraint)
 
-    def log_prob(self, points: ArrayLike) -> Doubles:
+    def log_prob(self, points: ArrayLike) -> FloatArray:
         """The log-density of points: minus infinity outside the constraint, never NaN.
 
         Args:
@@ -130,12 +136,12 @@ class Density:
         flat, shape = _arrays.points(points, len(self.variables))
         return self._core.log_prob(flat).reshape(shape)[()]
 
-    def probability(self, condition: Formula) -> float:
-        """The probability of a further constraint."""
-        return self._core.probability(condition)
+    def probability(self, event: Formula) -> float:
+        """The probability of an event."""
+        return self._core.probability(event)
 
     def condition(self, condition: Formula) -> Density:
-        """The density given that a further constraint holds."""
+        """The density given that a condition holds."""
         return Density._of(self._core.condition(condition))
 
     def given(self, values: Mapping[str, float] | None = None, **more: float) -> Density:
@@ -150,16 +156,17 @@ class Density:
         """The exact marginal of one variable."""
         return Marginal(self._core.marginal(variable))
 
-    def marginal_density(self, variables: Sequence[str], points: ArrayLike) -> Doubles:
-        """The joint density of some variables at points, coordinates along the last axis in the order of the variables."""
+    def marginal_density(self, variables: Sequence[str], points: ArrayLike) -> FloatArray:
+        """The joint density of some variables at points, whose coordinates are along the last axis in the order of
+        `variables`."""
         flat, shape = _arrays.points(points, len(variables))
         return self._core.marginal_density(list(variables), flat).reshape(shape)[()]
 
-    def mean(self) -> Doubles:
+    def mean(self) -> FloatArray:
         """The mean of every variable."""
         return self._core.mean()
 
-    def covariance(self) -> Doubles:
+    def covariance(self) -> FloatArray:
         """The covariance matrix."""
         n = len(self.variables)
         return self._core.covariance().reshape(n, n)
@@ -172,18 +179,23 @@ class Density:
         """The differential entropy in nats."""
         return Entropy(*self._core.entropy(float(tolerance)))
 
-    def sample(self, count: int, seed: int | None = None) -> Doubles:
-        """Independent samples, one per row, without rejection. All of them satisfy the constraint under exact evaluation.
+    def sample(self, count: int, seed: int | None = None) -> FloatArray:
+        """Independent samples, one per row, without rejection. All of them satisfy the constraint under exact
+        evaluation.
 
         Args:
-            count: how many.
-            seed: from 0 to 2**64 - 1; the same one gives the same samples. Without it they differ from call to call.
+            count: the number of samples.
+            seed: from 0 to 2**64 - 1; the same seed gives the same samples. By default they differ from call to call.
         """
         samples = self._core.sample(_arrays.count(count, "the number of samples"), _arrays.seed(seed))
         return samples.reshape(-1, len(self.variables))
 
-    def transform(self, uniforms: ArrayLike) -> Doubles:
-        """Samples from given uniform numbers, such as a low-discrepancy sequence: rows of one number more than there are variables."""
+    def transform(self, uniforms: ArrayLike) -> FloatArray:
+        """Samples from given uniform numbers, such as a low-discrepancy sequence.
+
+        Args:
+            uniforms: along the last axis one number more than there are variables, each from 0 to 1.
+        """
         flat, shape = _arrays.points(uniforms, len(self.variables) + 1, "uniform numbers")
         return self._core.transform(flat).reshape(*shape, len(self.variables))
 
@@ -192,8 +204,8 @@ class Density:
 
         Args:
             gap: the relative gap between the density and its bound at which the search ends.
-            nodes: at most so many nodes of the search.
-            seconds: at most so much time.
+            nodes: the largest number of nodes of the search; `None` for no limit.
+            seconds: the longest time that the search may take; `None` for no limit.
         """
         return Mode(*self._core.mode(float(gap), nodes, seconds))
 

@@ -1,7 +1,7 @@
 """What can go wrong, as a small hierarchy of exceptions.
 
-All are [`Error`][pal.errors.Error]s, and all are `ValueError`s too: the types of the arguments were right, their values were not. Their messages name
-the thing and say what would work.
+All are [`Error`][pal.errors.Error]s, and all are `ValueError`s too: the types of the arguments were right, their values
+were not. Their messages name the thing and say what would work.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Constraints: variables, connectives, and where else formulas come from.
 
-Constants are exact: an int, a `Fraction`, a `Decimal` or a text such as `"1/3"` stands for itself, and a float for exactly the number that it denotes.
+Constants are exact: an int, a `Fraction`, a `Decimal` or a text such as `"1/3"` stands for itself, and a float for
+exactly the number that it denotes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def real(name: str) -> Term:
     >>> 2 * x - 1 <= "1/3"
     3*x <= 2
     """
-    return Term({_name(name): 1})
+    return Term({_name(name): 1}, 0)
 
 
 def reals(*names: str) -> tuple[Term, ...]:
@@ -50,7 +51,7 @@ def boolean(name: str) -> Formula:
 
 
 def booleans(*names: str) -> tuple[Formula, ...]:
-    """Several Boolean variables.
+    """Boolean variables of the given names.
 
     >>> import pal
     >>> a, b = pal.booleans("a", "b")
@@ -106,8 +107,8 @@ def rational(value: Number) -> Fraction:
 class Constraint:
     """A formula over an ordered list of variables: what files hold and regions are made of.
 
-    The order of `variables` is the order of coordinates everywhere. Without one it is that of the names. A variable that the formula does not mention
-    counts too: as a real it is unbounded, as a Boolean it doubles every volume.
+    The order of `variables` is the order of coordinates everywhere. Without one it is that of the names. A variable
+    that the formula does not mention counts too: as a real it is unbounded, as a Boolean it doubles every volume.
 
     Args:
         formula: what must hold.
@@ -221,7 +222,8 @@ def read_geojson(
 
 
 def parse_geojson(text: str, meaning: str = "forbidden", bounds: Sequence[Number] | None = None) -> Constraint:
-    """The same from text.
+    """Reads the text of a GeoJSON map of polygons as a constraint over `x` and `y`; see
+    [`read_geojson`][pal.read_geojson].
 
     >>> import pal
     >>> square = '{"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]]}'
@@ -249,7 +251,8 @@ def polygon(
 def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Formula:
     """A `Polygon` or `MultiPolygon` of shapely, edges included, as a formula over two variables.
 
-    Coordinates of shapely are floats and stand for exactly what they denote. shapely itself is not needed: anything with its attributes will do.
+    Coordinates of shapely are floats and stand for exactly what they denote. shapely itself is not needed: anything
+    with its attributes will do.
     """
     parts = getattr(geometry, "geoms", [geometry])
     formulas = []
@@ -301,6 +304,7 @@ def _name(name: str) -> str:
 
 
 __all__ = [
-    "booleans", "Constraint", "Formula", "Polynomial", "Term", "Weight", "all_of", "any_of", "boolean", "from_pysmt", "from_shapely", "implies",
-    "ite", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson", "read_smtlib", "real", "reals", "substitute",
+    "Constraint", "Formula", "Polynomial", "Term", "Weight", "all_of", "any_of", "boolean", "booleans", "from_pysmt",
+    "from_shapely", "implies", "ite", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson",
+    "read_smtlib", "real", "reals", "substitute",
 ]  # fmt: skip

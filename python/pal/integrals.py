@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arrays, _core
-from ._arrays import Doubles
+from ._arrays import FloatArray
 from ._core import Formula, Polynomial, Term, Weight
 from .formula import Constrained, Constraint, as_constraint
 from .region import Region
@@ -19,7 +19,7 @@ Integrand = Union[Polynomial, Term, str, int, float, Fraction]
 
 
 class Integral(NamedTuple):
-    """An integral in doubles: `value`, and a bound on its absolute `error`."""
+    """An integral in float64: `value`, and a bound on its absolute `error`."""
 
     value: float
     error: float
@@ -29,25 +29,28 @@ class Moments(NamedTuple):
     """Integrals of monomials: `exponents` (one row each), `values`, and bounds on their absolute `errors`."""
 
     exponents: NDArray[np.int64]
-    values: Doubles
-    errors: Doubles
+    values: FloatArray
+    errors: FloatArray
 
 
 class Solution(NamedTuple):
-    """Weighted volumes: `total`, and one of `queries` each."""
+    """Weighted volumes: `total` of the support, and one for each of the `queries`."""
 
     total: Any
     queries: tuple[Any, ...]
 
 
-def integrate(region: Region | Constrained, polynomial: Integrand, exact: bool = True, method: str | None = None) -> Any:
+def integrate(
+    region: Region | Constrained, polynomial: Integrand, exact: bool = True, method: str | None = None
+) -> Any:
     """The integral of a polynomial over a region, summed over the assignments of its Boolean variables.
 
     Args:
         region: a region, or a constraint that is made into one.
         polynomial: a polynomial such as `x**2 * y`, or text such as `"x^2*y - 1/2"`.
-        exact: whether to compute in fractions. If not, the result is an `Integral` in doubles with a bound on its error.
-        method: for doubles, `"recurrence"` (the default) or `"gasp"`, the paper's cubature.
+        exact: whether to compute in fractions. If not, the result is an `Integral` in float64 with a bound on its
+            error.
+        method: for `exact=False`, `"recurrence"` (the default) or `"gasp"`, the cubature of the PAL paper.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")
@@ -59,13 +62,13 @@ def integrate(region: Region | Constrained, polynomial: Integrand, exact: bool =
     True
     """
     if exact and method is not None:
-        raise ValueError("a method is for exact=False only; in fractions there is but one")
+        raise ValueError("a method is for exact=False only; in fractions there is only one")
     chosen = "exact" if exact else (method or "recurrence")
     return _answer(_as_region(region)._core.integrate(polynomial, chosen), exact)
 
 
 def moments(region: Region | Constrained, degree: int) -> Moments:
-    """All moments up to a total degree, in doubles with bounds on their errors.
+    """All moments up to a total degree, in float64 with bounds on their errors.
 
     >>> import pal
     >>> (x,) = pal.reals("x")
@@ -86,13 +89,17 @@ def wmi(
     queries: Sequence[Formula] | Mapping[str, Formula] = (),
     exact: bool = True,
 ) -> Solution:
-    """Weighted model integration: the integral of a weight over a support, summed over the assignments of its Booleans.
+    """Weighted model integration (PAL paper, appendix "Background on Weighted Model Integration").
+
+    The integral of a weight over a support, summed over the assignments of its Boolean variables.
 
     Args:
-        support: a constraint with real and Boolean variables; or the text of a whole problem in JSON, which brings its own weight and queries.
-        weight: a polynomial, or one with cases made by [`pal.ite`][]; a text is read as a term of SMT-LIB with `+ - * / pow ite`.
+        support: a constraint with real and Boolean variables; or the text of a whole problem in JSON, which brings its
+            own weight and queries.
+        weight: a polynomial, or one with cases made by [`pal.ite`][]; a text is read as a term of SMT-LIB with
+            `+ - * / pow ite`.
         queries: formulas whose weighted volumes within the support are wanted too.
-        exact: whether to compute in fractions rather than in doubles with error bounds.
+        exact: whether to compute in fractions rather than in float64 with error bounds.
 
     >>> import pal
     >>> (x,) = pal.reals("x")
@@ -119,7 +126,10 @@ def wmi(
 
 
 def _with_variables(constraint: Constraint, weight: Any, queries: list[Formula]) -> Constraint:
-    """Booleans of queries are summed over as well; reals must be bounded by the support, which then has them already."""
+    """The constraint with the Boolean variables of queries, which are summed over as well.
+
+    Real variables must be bounded by the support, which then has them already.
+    """
     booleans = list(constraint.booleans)
     for query in queries:
         if isinstance(query, Formula):
@@ -136,5 +146,5 @@ def _answer(answer: tuple[float, float, Fraction | None, int, int], exact: bool)
     if not exact:
         return Integral(value, error)
     if fraction is None:
-        raise RuntimeError("the exact integrator gave no fraction; this is a mistake in pal, please report it")
+        raise RuntimeError("the exact integrator gave no fraction; this is a bug in pal, please report it")
     return fraction

@@ -1,7 +1,7 @@
 """Pictures with matplotlib: regions, cells, densities with the forbidden area hatched, marginals, samples.
 
-Regions and densities of two variables are drawn as maps. All functions draw into the axes that they are given, or into the current ones, and
-return them.
+Regions and densities of two variables are drawn as maps. All functions draw into the axes that they are given, or into
+the current ones, and return them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
-from ._arrays import Doubles, count as whole, doubles
+from ._arrays import FloatArray, count, float64
 from .density import Density
 from .errors import RegionError
 from .region import Region
 
 
-def region(region: Region, ax: Axes | None = None, color: Any = "tab:blue", alpha: float = 0.4, label: str | None = None) -> Axes:
+def region(
+    region: Region, ax: Axes | None = None, color: Any = "tab:blue", alpha: float = 0.4, label: str | None = None
+) -> Axes:
     """Draws a region of one or two variables.
 
     >>> import pal, pal.plot
@@ -53,17 +55,22 @@ def cells(region: Region, ax: Axes | None = None, cmap: str = "tab20", edge: Any
 
 
 def density(
-    density: Density, ax: Axes | None = None, resolution: int = 200, cmap: str = "viridis", log: bool = False, hatch: str | None = "////"
+    density: Density,
+    ax: Axes | None = None,
+    resolution: int = 200,
+    cmap: str = "viridis",
+    log: bool = False,
+    hatch: str | None = "////",
 ) -> Axes:
     """Draws a density: of two variables as a map with the forbidden area hatched, of one variable as a curve.
 
     Args:
-        resolution: values per axis.
+        resolution: the number of values per axis.
         log: whether to colour by the log-density.
         hatch: a pattern of matplotlib for what the constraint forbids; `None` leaves it blank.
     """
     ax = ax or plt.gca()
-    resolution = whole(resolution, "the resolution", least=2)
+    resolution = count(resolution, "the resolution", least=2)
     area = Region(density.constraint)
     if area.dimension == 1:
         return marginal(density, density.variables[0], ax)
@@ -74,7 +81,8 @@ def density(
     logs = density.log_prob(np.stack(np.meshgrid(xs, ys), -1))
     values = np.ma.masked_where(np.isneginf(logs), logs if log else np.exp(logs))
     if hatch is not None:
-        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor="white", edgecolor="0.7", hatch=hatch, linewidth=0, zorder=0.5))
+        hatched = {"facecolor": "white", "edgecolor": "0.7", "hatch": hatch, "linewidth": 0, "zorder": 0.5}
+        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, **hatched))
         ax.add_collection(PolyCollection(_polygons(area), facecolors="white", edgecolors="white", zorder=0.6))
     image = ax.imshow(values, extent=(x0, x1, y0, y1), origin="lower", aspect="auto", cmap=cmap, zorder=1)
     ax.figure.colorbar(image, ax=ax, label="log-density" if log else "density")
@@ -102,7 +110,7 @@ def marginals(density: Density, figure: Any = None) -> list[Axes]:
 def samples(points: ArrayLike, ax: Axes | None = None, **dots: Any) -> Axes:
     """Draws points of two variables, one per row, as dots."""
     ax = ax or plt.gca()
-    rows = doubles(points, "points")
+    rows = float64(points, "points")
     if rows.ndim != 2 or rows.shape[1] != 2:
         raise ValueError(f"points of two variables are drawn, one per row; the shape is {rows.shape}")
     options = {"s": 4, "color": "black", "alpha": 0.6, "linewidths": 0, "zorder": 2, **dots}
@@ -112,7 +120,9 @@ def samples(points: ArrayLike, ax: Axes | None = None, **dots: Any) -> Axes:
 
 def _two(region: Region) -> None:
     if region.dimension != 2:
-        raise ValueError(f"a map has two variables, and there are {region.dimension}; draw marginals, or fix the others with given()")
+        raise ValueError(
+            f"a map has two variables, and there are {region.dimension}; draw marginals, or fix the others with given()"
+        )
 
 
 def _box(region: Region) -> list[tuple[float, float]]:
@@ -137,8 +147,8 @@ def _intervals(region: Region) -> list[tuple[float, float]]:
     return [(cell.vertices.min(), cell.vertices.max()) for cell in region.cells]
 
 
-def _polygons(region: Region) -> list[Doubles]:
-    """The cells as polygons in order."""
+def _polygons(region: Region) -> list[FloatArray]:
+    """The cells as polygons, with their corners in order around them."""
     polygons = []
     for cell in region.cells:
         corners = cell.vertices

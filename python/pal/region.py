@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays, _core
-from ._arrays import Doubles
+from ._arrays import FloatArray
 from .formula import Constrained, Constraint, Number, as_constraint
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Cell:
-    """One convex piece of a region, with exact vertices."""
+    """One of the convex cells of a region, with exact vertices."""
 
     __slots__ = ("_region", "_index", "_dimension")
 
@@ -27,28 +27,28 @@ class Cell:
         self._region, self._index, self._dimension = region, index, dimension
 
     @property
-    def vertices(self) -> Doubles:
-        """The vertices in doubles, one per row."""
+    def vertices(self) -> FloatArray:
+        """The vertices rounded to float64, one per row."""
         return self._region.cell_vertices(self._index).reshape(-1, self._dimension)
 
     @property
     def exact_vertices(self) -> list[tuple[Fraction, ...]]:
-        """The vertices."""
+        """The exact vertices."""
         return [tuple(vertex) for vertex in self._region.cell_exact_vertices(self._index)]
 
     @property
     def half_spaces(self) -> list[tuple[tuple[int, ...], int]]:
-        """The cell as `a . y <= b`: pairs of a and b, in integers."""
+        """The half-spaces `a . y <= b` whose intersection is the cell: pairs of a and b, in integers."""
         return [(tuple(int(x) for x in a), int(b)) for a, b in self._region.cell_half_spaces(self._index)]
 
     @property
     def exact_volume(self) -> Fraction:
-        """The volume, counted once for every assignment of the Boolean variables that the cell stands for."""
+        """The exact volume, counted once for every assignment of the Boolean variables that the cell stands for."""
         return self._region.cell_exact_volume(self._index)
 
     @property
     def volume(self) -> float:
-        """The same in doubles."""
+        """The volume in float64, counted like [`exact_volume`][pal.Cell.exact_volume]."""
         return float(self.exact_volume)
 
     @property
@@ -85,7 +85,7 @@ class Region:
 
     @property
     def constraint(self) -> Constraint:
-        """What it was made from."""
+        """The constraint that the region was made from."""
         return self._constraint
 
     @property
@@ -104,12 +104,13 @@ class Region:
 
     @property
     def status(self) -> str:
-        """`bounded`, `unbounded`, `lower-dimensional`, `empty`, or `no-volume` where it could not be told from the two before."""
+        """`bounded`, `unbounded`, `lower-dimensional`, `empty`, or `no-volume` for one of the last two that could not
+        be told apart."""
         return self._status[0]
 
     @property
     def witness(self) -> dict[str, Fraction] | None:
-        """What shows the status: a ray of an unbounded region, a point of a lower-dimensional one.
+        """A proof of the status: a ray of an unbounded region, a point of a lower-dimensional one.
 
         >>> import pal
         >>> x, y = pal.reals("x", "y")
@@ -121,17 +122,18 @@ class Region:
 
     @cached_property
     def exact_volume(self) -> Fraction:
-        """The volume, summed over all assignments of the Boolean variables; 0 for a region of lower dimension."""
+        """The exact volume, summed over all assignments of the Boolean variables; 0 for a region of lower dimension."""
         return self._core.exact_volume()
 
     @property
     def volume(self) -> float:
-        """The same in doubles, rounded once."""
+        """The exact volume, rounded to float64."""
         return float(self.exact_volume)
 
     @cached_property
     def bounding_box(self) -> list[tuple[Fraction, Fraction]] | None:
-        """The smallest box that contains the region, exactly: lower and upper end per variable. `None` without volume."""
+        """The exact smallest box around the region: lower and upper end per variable; `None` for a region without
+        volume."""
         return self._core.bounding_box()
 
     @cached_property
@@ -140,7 +142,7 @@ class Region:
         return [Cell(self._core, index, self.dimension) for index in range(self._core.num_cells())]
 
     @cached_property
-    def simplices(self) -> Doubles:
+    def simplices(self) -> FloatArray:
         """The cells cut into simplices: an array of shape (simplices, dimension + 1, dimension)."""
         corners, _ = self._core.simplices()
         n = self.dimension
@@ -165,15 +167,17 @@ class Region:
     def _uniform(self) -> Density:
         from .density import Density
 
-        core = _core.Family.sum_of_squares(self._core, 0, 1, "orthonormal").densities(np.array([0.0, 1.0]))[0]
-        return Density._of(core)
+        constant = _core.SumOfSquaresSettings(0, 1, "orthonormal", None, 0)
+        return Density._of(_core.Family(self._core, constant).densities(np.array([0.0, 1.0]))[0])
 
-    def sample(self, count: int, seed: int | None = None) -> Doubles:
-        """Independent points that are uniform on the region, one per row. All of them satisfy the constraint under exact evaluation.
+    def sample(self, count: int, seed: int | None = None) -> FloatArray:
+        """Independent points that are uniform on the region, one per row.
+
+        All of them satisfy the constraint under exact evaluation.
 
         Args:
-            count: how many.
-            seed: from 0 to 2**64 - 1; the same one gives the same points. Without it they differ from call to call.
+            count: the number of points.
+            seed: from 0 to 2**64 - 1; the same seed gives the same points. By default they differ from call to call.
         """
         return self._uniform.sample(count, seed)
 
@@ -190,7 +194,7 @@ class Region:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Region:
-        # It never changes.
+        # A region never changes.
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

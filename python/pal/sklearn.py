@@ -1,4 +1,4 @@
-"""A density on a constraint as a scikit-learn estimator."""
+"""A density on a constraint as a scikit-learn estimator, for families of any kind."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ._arrays import Doubles
+from ._arrays import FloatArray
 from .density import Density
-from .family import Family, SplineMixture, SumOfSquares
+from .families import KINDS, Family
 from .formula import Constraint, all_of, as_constraint, real
 from .region import Region
 
@@ -23,24 +23,28 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     """A density that gives no mass to what violates a constraint, fitted by maximum likelihood.
 
     Args:
-        constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of the data. `None`: the box around the
-            data, a tenth wider on every side.
-        family: `"spline"` for mixtures of squared splines (1 to 4 columns), `"sum-of-squares"` for sums of squares, `"auto"` for splines where they are possible.
-        knots: of splines, per column.
-        components: components of a spline mixture.
-        degree: of the polynomials in a sum of squares.
-        components: squares in the sum.
-        max_iter: steps of the optimiser.
-        tol: relative improvement at which it stops.
-        n_init: starts from different random parameters, of which the best is kept.
-        random_state: of these.
+        constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of the data.
+            `None`: the box around the data, a tenth wider on every side.
+        family: the kind of densities by name: `"spline"` (1 to 4 columns), `"sum-of-squares"` or `"histogram"`;
+            `"auto"` for splines where they are possible and sums of squares elsewhere.
+        knots: splines: the number of knots per column, or positions per column.
+        bins: histograms: the number of bins per column.
+        degree: sums of squares: the degree of the polynomials that are squared.
+        components: the number of mixture components, or of squares in the sum.
+        max_iter: the largest number of steps of the optimiser.
+        tol: the relative improvement at which the optimiser stops.
+        n_init: the number of starts from different random parameters, of which the best is kept.
+        random_state: the seed of these starts.
+
+    `None` for a setting of the family means its default, as for [`SplineMixture`][pal.SplineMixture],
+    [`SumOfSquares`][pal.SumOfSquares] and [`HistogramMixture`][pal.HistogramMixture].
 
     Attributes:
         density_: the fitted [`Density`][pal.Density], with all its queries.
-        family_: its family.
-        params_: its parameter vector.
+        family_: the family of the density.
+        params_: the parameter vector of the density.
         log_likelihood_: the mean log-density of the data.
-        n_iter_: steps that were taken.
+        n_iter_: the number of steps that the optimiser took.
 
     >>> import pal
     >>> from pal.sklearn import ConstrainedDensity
@@ -58,10 +62,10 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         self,
         constraint: Any = None,
         family: str = "auto",
-        knots: int = 8,
-        components: int = 4,
-        degree: int = 4,
-        components: int = 2,
+        knots: Any = None,
+        bins: Any = None,
+        degree: int | None = None,
+        components: int | None = None,
         max_iter: int = 200,
         tol: float = 1e-7,
         n_init: int = 1,
@@ -70,7 +74,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         self.constraint = constraint
         self.family = family
         self.knots = knots
-        self.components = components
+        self.bins = bins
         self.degree = degree
         self.components = components
         self.max_iter = max_iter
@@ -84,26 +88,25 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         region = self._region(points)
         if region.dimension != points.shape[1]:
             names = ", ".join(region.variables)
-            raise ValueError(f"the constraint has {region.dimension} variables ({names}), but X has {points.shape[1]} columns")
+            columns = points.shape[1]
+            raise ValueError(f"the constraint has {region.dimension} variables ({names}), but X has {columns} columns")
         outside = np.flatnonzero(~region.contains(points))
         if len(outside):
             row = outside[0]
-            raise ValueError(
-                f"row {row} of X, {points[row].tolist()}, violates the constraint, and so do {len(outside) - 1} others; "
-                "remove them or widen the constraint"
-            )
+            others = f"and so do {len(outside) - 1} others; remove them or widen the constraint"
+            raise ValueError(f"row {row} of X, {points[row].tolist()}, violates the constraint, {others}")
         self.family_: Family = self._compile(region)
         random = check_random_state(self.random_state)
         starts = [random.normal(size=self.family_.num_params) for _ in range(max(1, self.n_init))]
-        results = [self._climb(points, start) for start in starts]
+        results = [self._maximise(points, start) for start in starts]
         best = min(results, key=lambda result: result.fun)
-        self.params_: Doubles = np.asarray(best.x, dtype=np.float64)
+        self.params_: FloatArray = np.asarray(best.x, dtype=np.float64)
         self.density_: Density = self.family_.density(self.params_)
         self.log_likelihood_ = -float(best.fun)
         self.n_iter_ = int(best.nit)
         return self
 
-    def _region(self, points: Doubles) -> Region:
+    def _region(self, points: FloatArray) -> Region:
         if isinstance(self.constraint, Region):
             return self.constraint
         if self.constraint is not None:
@@ -116,16 +119,27 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         return Region(Constraint(all_of(sides), variables=names))
 
     def _compile(self, region: Region) -> Family:
-        if self.family not in ("auto", "spline", "sum-of-squares"):
-            raise ValueError(f'families are "auto", "spline" and "sum-of-squares", not {self.family!r}')
-        if self.family == "spline" or (self.family == "auto" and region.dimension <= 4):
-            return SplineMixture(region, self.knots, self.components)
-        return SumOfSquares(region, self.degree, self.components)
+        by_name = {kind.kind: kind for kind in KINDS}
+        if self.family == "auto":
+            possible = (kind for kind in KINDS if (kind.max_variables or region.dimension) >= region.dimension)
+            kind = next(possible)
+        elif self.family in by_name:
+            kind = by_name[self.family]
+        else:
+            names = ", ".join(f'"{name}"' for name in by_name)
+            raise ValueError(f'families are "auto", {names}; not {self.family!r}')
+        settings = {name: getattr(self, name) for name in ("knots", "bins", "degree", "components")}
+        given = {name: value for name, value in settings.items() if value is not None}
+        foreign = [name for name in given if name not in kind.options]
+        if foreign and self.family != "auto":
+            raise ValueError(f'the family "{kind.kind}" has no {foreign[0]}; it has {", ".join(kind.options)}')
+        fitting = {name: value for name, value in given.items() if name not in foreign}
+        return kind(region, **fitting)  # type: ignore[call-arg]
 
-    def _climb(self, points: Doubles, start: Doubles) -> Any:
+    def _maximise(self, points: FloatArray, start: FloatArray) -> Any:
         weights = np.full(len(points), 1 / len(points))
 
-        def loss(params: Doubles) -> tuple[float, Doubles]:
+        def loss(params: FloatArray) -> tuple[float, FloatArray]:
             logs = self.family_.log_prob(params, points)
             # A zero of the density on a point: a finite number lets the line search turn back.
             value = -float(np.mean(np.maximum(logs, -1e4)))
@@ -133,7 +147,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
 
         return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter, "ftol": self.tol})
 
-    def score_samples(self, X: ArrayLike) -> Doubles:
+    def score_samples(self, X: ArrayLike) -> FloatArray:
         """The log-density of every row: minus infinity where the constraint is violated."""
         check_is_fitted(self)
         points = validate_data(self, X, dtype=np.float64, reset=False)
@@ -143,7 +157,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         """The mean log-density of the rows."""
         return float(np.mean(self.score_samples(X)))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> Doubles:
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
         """Independent samples, one per row, all of which satisfy the constraint."""
         check_is_fitted(self)
         seed = check_random_state(random_state).randint(2**31 - 1)

@@ -1,4 +1,5 @@
-"""A first look at an installed wheel, where nothing but numpy is there. Run with any interpreter that has it: it needs no test runner."""
+"""A first look at an installed wheel, where nothing but numpy is there. Run with any interpreter that has it: it needs
+no test runner."""
 
 import importlib.util
 import tempfile

@@ -39,7 +39,8 @@ def test_the_documented_command_converts_a_scene(folder):
     command = [sys.executable, "-m", "pal.datasets", "constrained-sdd", folder, "--scene", "12", "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    map_, script, table = (out / f"scene12_{name}" for name in ("constraints.geojson", "constraints.smt2", "trajectories.csv"))
+    names = ("constraints.geojson", "constraints.smt2", "trajectories.csv")
+    map_, script, table = (out / f"scene12_{name}" for name in names)
     assert done.stdout.split() == [str(map_), str(script), str(table)]
     # The picture without the square and the triangle, by both ways.
     want = Fraction(200 * 100 - 40 * 40 - 40 * 40 // 2)
@@ -48,13 +49,15 @@ def test_the_documented_command_converts_a_scene(folder):
     with table.open() as lines:
         rows = list(csv.DictReader(lines))
     assert [(row["trajectory_id"], row["frame"], float(row["x"]), float(row["y"]), row["inside"]) for row in rows] == [
-        ("3", "0", 5.0, 5.0, "1"), ("3", "1", 10.5, 7.25, "1"), ("3", "2", 40.0, 40.0, "0"), ("7", "0", 150.0, 90.0, "1"),
+        ("3", "0", 5.0, 5.0, "1"), ("3", "1", 10.5, 7.25, "1"),
+        ("3", "2", 40.0, 40.0, "0"), ("7", "0", 150.0, 90.0, "1"),
     ]  # fmt: skip
 
 
 def test_mistakes_are_named(folder):
     def run(*arguments):
-        return subprocess.run([sys.executable, "-m", "pal.datasets", "constrained-sdd", *map(str, arguments)], capture_output=True, text=True)
+        command = [sys.executable, "-m", "pal.datasets", "constrained-sdd", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True)
 
     done = run(folder, "--scene", "5", "-o", folder / "out")
     assert done.returncode == 2 and "no scene 5; there are 2, 12" in done.stderr

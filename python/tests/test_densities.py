@@ -85,8 +85,9 @@ def test_gradients_are_those_of_differences(family):
     for k in range(0, family.num_params, 5):
         step = np.zeros(family.num_params)
         step[k] = 1e-5
-        slope = (family.log_prob(params + step, points) - family.log_prob(params - step, points)) @ weights / 2e-5
-        assert abs(slope - gradient[k]) < 1e-5 * max(1, abs(slope))
+        difference = family.log_prob(params + step, points) - family.log_prob(params - step, points)
+        derivative = difference @ weights / 2e-5
+        assert abs(derivative - gradient[k]) < 1e-5 * max(1, abs(derivative))
 
 
 def test_samples_are_inside_and_follow_the_density(family):
@@ -181,6 +182,15 @@ def test_parameters_that_do_not_fit_are_refused(family):
     assert family.log_prob(strided[::2], [0.5, 0.5]) == family.log_prob(params, [0.5, 0.5])
 
 
+def test_defaults_are_those_of_the_core_and_work_for_every_number_of_variables():
+    for kind in pal.KINDS:
+        for n in range(1, 5):
+            cube = pal.Region(pal.all_of(v.between(0, 1) for v in pal.reals(*(f"x{j}" for j in range(n)))))
+            family = kind(cube)
+            assert family.settings == kind.defaults(n) == kind.settings_class.default(n)
+            assert family.settings != kind(cube, components=family.num_components + 1).settings
+
+
 def test_families_that_make_no_sense():
     with pytest.raises(pal.DensityError, match="knot per axis"):
         pal.SplineMixture(REGION, knots=1)
@@ -210,11 +220,13 @@ def test_the_program_reads_models_and_writes_the_same(tmp_path):
     family = FAMILIES["spline"]
     params = family.random_params(2, seed=7)
     family.save(tmp_path / "model.safetensors", params)
-    out = subprocess.run([program, "query", tmp_path / "model.safetensors", "--row", "all", "--event", "(<= x 1)"], capture_output=True, text=True, check=True)
+    command = [program, "query", tmp_path / "model.safetensors", "--row", "all", "--event", "(<= x 1)"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True)
     shown = [float(line.split()[1]) for line in out.stdout.splitlines()[1:]]
     assert np.abs(np.array(shown) - family.probability(x <= 1, params)).max() < 1e-12
     (tmp_path / "room.smt2").write_text(REGION.constraint.to_smtlib())
-    command = [program, "compile", tmp_path / "room.smt2", "--family", "spline", "--knots", "6", "--components", "3", "-o", tmp_path / "theirs.safetensors", "--quiet"]
+    settings = ["--family", "spline", "--knots", "6", "--components", "3"]
+    command = [program, "compile", tmp_path / "room.smt2", *settings, "-o", tmp_path / "theirs.safetensors", "--quiet"]
     subprocess.run(command, check=True)
     family.save(tmp_path / "ours.safetensors")
     assert (tmp_path / "theirs.safetensors").read_bytes() == (tmp_path / "ours.safetensors").read_bytes()

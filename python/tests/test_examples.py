@@ -12,12 +12,17 @@ NEEDS = {"drone_scene": "torch", "mixture_head": "torch", "pysmt_interop": "pysm
 OPTIONS = {"drone_scene": ["--steps", "30"], "mixture_head": ["--steps", "30", "--walkers", "60"]}
 
 
+def run(command, folder):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment, timeout=300)
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.py")))
 def test_example(name, tmp_path):
     if name in NEEDS:
         pytest.importorskip(NEEDS[name])
     command = [sys.executable, FOLDER / f"{name}.py", *OPTIONS.get(name, [])]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
+    done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
@@ -33,7 +38,7 @@ def test_the_drone_scene_reads_files(tmp_path):
     (tmp_path / "tracks.csv").write_text("\n".join(["trajectory_id,frame,x,y", *rows]))
     options = ["--map", "map.geojson", "--tracks", "tracks.csv", "--steps", "5", "--plot", "out.png"]
     command = [sys.executable, FOLDER / "drone_scene.py", *options]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
+    done = run(command, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "0 of 696 positions violate" in done.stdout and "none in a wall" in done.stdout
     assert (tmp_path / "out.png").stat().st_size > 1000

@@ -42,7 +42,9 @@ def test_constants_are_exact(constant, value):
         assert bool(formula.contains([near])) == (Fraction(near) <= value)
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), "one", "1/0", "", Decimal("NaN"), Decimal("1e999999999"), np.float32("nan")])
+@pytest.mark.parametrize(
+    "bad", [float("nan"), float("inf"), "one", "1/0", "", Decimal("NaN"), Decimal("1e999999999"), np.float32("nan")]
+)
 def test_what_is_no_number_is_refused(bad):
     with pytest.raises(pal.NumberError):
         pal.rational(bad)
@@ -81,7 +83,8 @@ def test_every_operator_means_what_it_says():
         ((x <= 0) & (y <= 0), (X <= 0) & (Y <= 0)), ((x <= 0) | (y <= 0), (X <= 0) | (Y <= 0)),
         ((x <= 0) ^ (y <= 0), (X <= 0) ^ (Y <= 0)), (~(x <= 0), X > 0), ((x <= 0) == (y <= 0), (X <= 0) == (Y <= 0)),
         ((x <= 0) != (y <= 0), (X <= 0) != (Y <= 0)), (pal.implies(x <= 0, y <= 0), ~(X <= 0) | (Y <= 0)),
-        (pal.ite(x <= 0, y <= 0, y >= 1), np.where(X <= 0, Y <= 0, Y >= 1)), (True & (x <= 0), X <= 0), ((x <= 0) | True, X == X),
+        (pal.ite(x <= 0, y <= 0, y >= 1), np.where(X <= 0, Y <= 0, Y >= 1)),
+        (True & (x <= 0), X <= 0), ((x <= 0) | True, X == X),
         (pal.all_of([x <= 1, y <= 1]), (X <= 1) & (Y <= 1)), (pal.any_of([]), X != X),
     ]  # fmt: skip
     for formula, wanted in cases:
@@ -111,7 +114,8 @@ def test_formulas_survive_pickle_and_copies():
     assert pickle.loads(pickle.dumps(p)) == p
     constraint = pal.Constraint(x <= y, variables=["y", "x"], booleans=["b"])
     again = pickle.loads(pickle.dumps(constraint))
-    assert again.variables == ("y", "x") and again.booleans == ("b",) and repr(again.formula) == repr(constraint.formula)
+    assert again.variables == ("y", "x") and again.booleans == ("b",)
+    assert repr(again.formula) == repr(constraint.formula)
 
 
 def test_points_of_every_kind():
@@ -188,7 +192,8 @@ def test_pysmt_formulas():
     u, v = shortcuts.Symbol("u", REAL), shortcuts.Symbol("my v", REAL)
     p = shortcuts.Symbol("p")
     phi = shortcuts.And(
-        shortcuts.LE(shortcuts.Real(0), u), shortcuts.LE(u, shortcuts.Real(Fraction(1, 3))), shortcuts.GE(v, shortcuts.Real(0)),
+        shortcuts.LE(shortcuts.Real(0), u), shortcuts.LE(u, shortcuts.Real(Fraction(1, 3))),
+        shortcuts.GE(v, shortcuts.Real(0)),
         shortcuts.LT(shortcuts.Plus(u, v), shortcuts.Real(1)), shortcuts.Implies(p, shortcuts.GE(v, u)),
     )  # fmt: skip
     converted = pal.from_pysmt(phi)

@@ -158,7 +158,9 @@ def test_the_bar_appears_on_terminals_only(monkeypatch, capsys):
             shown.append("closed")
 
     monkeypatch.setattr(tqdm, "tqdm", Recorder)
-    monkeypatch.setattr(sys, "stderr", type("Terminal", (), {"isatty": lambda self: True, "write": lambda self, text: None, "flush": lambda self: None})())
+    ignore = lambda self, *text: None
+    terminal = type("Terminal", (), {"isatty": lambda self: True, "write": ignore, "flush": ignore})
+    monkeypatch.setattr(sys, "stderr", terminal())
     bar = Bar("sampling")
     bar.show(10)
     bar.show(25)

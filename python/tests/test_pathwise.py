@@ -6,7 +6,6 @@ torch = pytest.importorskip("torch")
 
 import pal
 from pal.torch import SplineLayer, SumOfSquaresLayer
-from pal.torch._convex import convex
 from pal.torch._pathwise import Transform
 
 x, y, z, w = pal.reals("x", "y", "z", "w")
@@ -70,7 +69,7 @@ def distribution_functions(density, variables, point):
 def test_transforms_are_the_distribution_functions_of_the_core(case):
     layer, params = case(2)
     points = torch.from_numpy(pal.Region(layer.constraint).sample(12, seed=1))
-    values = torch.stack(Transform(layer, layer(params)._paths, params[None])(points[None]), -1)[0]
+    values = torch.stack(Transform(layer, layer(params)._paths, params[None], layer.form)(points[None]), -1)[0]
     density = layer.family.density(params.numpy())
     for got, point in zip(values.tolist(), points.tolist()):
         want = distribution_functions(density, layer.family.variables, point)
@@ -193,7 +192,8 @@ def test_the_gradient_of_the_entropy(make):
         step = torch.zeros_like(params)
         step[k] = h
         with torch.no_grad():
-            want = (layer(params + step).entropies(1e-9)[0].value - layer(params - step).entropies(1e-9)[0].value) / (2 * h)
+            high, low = (layer(at).entropies(1e-9)[0].value for at in (params + step, params - step))
+        want = (high - low) / (2 * h)
         assert abs(parts.mean(0)[k].item() - want) < 5 * error[k].item() + 1e-6
 
 
@@ -220,15 +220,29 @@ def test_too_many_slices_are_refused():
 
 
 def test_convex_sets_and_their_projections():
+    convex = lambda formula: pal.Region(formula)._core.convex()
     for name, region in CONVEX.items():
-        polytope = convex(pal.Constraint(region))
+        polytope = convex(region)
         assert polytope is not None, name
-        assert all(len(level) == len(set(map(tuple, level.tolist()))) for level in polytope.facets)
-    # The octahedron above is a square, and that an interval.
-    assert [len(level) for level in convex(pal.Constraint(CONVEX["octahedron"])).facets] == [2, 4, 8]
+        for k, level in enumerate(polytope.projections):
+            rows = level.reshape(-1, k + 2).tolist()
+            assert len(rows) == len(set(map(tuple, rows)))
+    # The projections of the octahedron are a square and an interval.
+    assert [len(level) // (k + 2) for k, level in enumerate(convex(CONVEX["octahedron"]).projections)] == [2, 4, 8]
     # A point without volume does not count.
-    assert convex(pal.Constraint(x.between(0, 1) | (x == 3))) is not None
-    assert convex(pal.Constraint(x.between(0, 1) | x.between(2, 3))) is None
+    assert convex(x.between(0, 1) | (x == 3)) is not None
+    assert convex(x.between(0, 1) | x.between(2, 3)) is None
+
+
+def test_breakpoints_of_a_trapezoid():
+    # Corners (0, 0), (4, 0), (3, 1) and (1, 1): without knots, the length of a slice changes at 1 and at 3; the knot y
+    # = 1/2 meets the slanted sides at 1/2 and at 7/2.
+    trapezoid = pal.Region(y.between(0, 1) & (y <= x) & (x + y <= 4))
+    polytope = trapezoid._core.convex()
+    squares = pal.SumOfSquares(trapezoid, degree=1)
+    splines = pal.SplineMixture(trapezoid, knots=[[0, 4], [0, "1/2", 1]], components=1)
+    assert [(4 * rows).tolist() for rows in polytope.breakpoints(squares._core)] == [[1, 3]]
+    assert [(4 * rows).tolist() for rows in polytope.breakpoints(splines._core)] == [[0.5, 1, 3, 3.5]]
 
 
 def test_only_what_is_asked_for_is_differentiated():

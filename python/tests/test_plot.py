@@ -28,7 +28,8 @@ def area(polygon):
 
 
 def drawn(ax):
-    return [path.vertices[:-1] for collection in ax.collections if isinstance(collection, PolyCollection) for path in collection.get_paths()]
+    collections = [collection for collection in ax.collections if isinstance(collection, PolyCollection)]
+    return [path.vertices[:-1] for collection in collections for path in collection.get_paths()]
 
 
 def test_regions_and_cells_cover_their_area():

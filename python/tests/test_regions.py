@@ -47,7 +47,8 @@ def test_cells_make_up_the_region():
 def test_booleans_multiply_volumes():
     region = pal.Region(x.between(0, 1) & (a | b | (x <= "1/4")))
     assert region.exact_volume == 3 + Fraction(1, 4)
-    assert {cell.booleans for cell in region.cells} <= {(p, q) for p in (None, True, False) for q in (None, True, False)}
+    values = (None, True, False)
+    assert {cell.booleans for cell in region.cells} <= {(p, q) for p in values for q in values}
     with pytest.raises(pal.RegionError, match="Boolean variable `a`"):
         region.contains([[0.5]])
 
@@ -170,8 +171,8 @@ def test_weighted_model_integration():
     assert abs(float(total) - sum(parts.values())) < 1e-12
     assert abs(float(queries[0]) - parts["a", 0.0] - parts["a", 0.5]) < 1e-12
     assert abs(float(queries[1]) - parts["a", 0.0] - parts["b", 0.0]) < 1e-12
-    doubles = pal.wmi(support, weight, exact=False).total
-    assert abs(doubles.value - float(total)) <= doubles.error < 1e-9
+    rounded = pal.wmi(support, weight, exact=False).total
+    assert abs(rounded.value - float(total)) <= rounded.error < 1e-9
 
 
 def test_weights_from_text_and_whole_problems():

@@ -18,12 +18,17 @@ from pal.sklearn import ConstrainedDensity
 
 x, y = pal.reals("x", "y")
 TRIANGLE = (x >= 0) & (y >= 0) & (x + y <= 1)
-DATA = pal.SplineMixture(TRIANGLE, knots=3, components=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0]).sample(800, seed=1)
+TRUTH = pal.SplineMixture(TRIANGLE, knots=3, components=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0])
+DATA = TRUTH.sample(800, seed=1)
 
 CHECKED = ConstrainedDensity(family="sum-of-squares", degree=1, components=1, max_iter=5)
 
 
-@pytest.mark.parametrize("case", list(estimator_checks_generator(CHECKED)), ids=lambda case: str(getattr(case[1], "func", case[1]).__name__))
+def name_of(case):
+    return str(getattr(case[1], "func", case[1]).__name__)
+
+
+@pytest.mark.parametrize("case", list(estimator_checks_generator(CHECKED)), ids=name_of)
 def test_scikit_learn_checks(case):
     estimator, check = case
     check(estimator)
@@ -32,8 +37,7 @@ def test_scikit_learn_checks(case):
 def test_the_fit_is_the_largest_likelihood():
     model = ConstrainedDensity(TRIANGLE, knots=3, components=1, random_state=0, max_iter=500, tol=1e-12).fit(DATA)
     assert abs(model.score(DATA) - model.log_likelihood_) < 1e-12
-    truth = pal.SplineMixture(TRIANGLE, knots=3, components=1).density([0, 1, 2, 0.5, 0, 0, 0, 2, 1, 0.5, 0, 0, 0])
-    assert model.log_likelihood_ > truth.log_prob(DATA).mean() - 1e-6
+    assert model.log_likelihood_ > TRUTH.log_prob(DATA).mean() - 1e-6
     gradient = model.family_.log_prob_vjp(model.params_, DATA, np.full(len(DATA), 1 / len(DATA)))
     assert np.abs(gradient).max() < 1e-3
     samples = model.sample(500, random_state=1)
@@ -42,7 +46,8 @@ def test_the_fit_is_the_largest_likelihood():
 
 
 def test_pipelines_searches_clones_and_pickles():
-    pipeline = Pipeline([("same", FunctionTransformer()), ("density", ConstrainedDensity(TRIANGLE, components=1, max_iter=30, random_state=0))])
+    estimator = ConstrainedDensity(TRIANGLE, components=1, max_iter=30, random_state=0)
+    pipeline = Pipeline([("same", FunctionTransformer()), ("density", estimator)])
     search = GridSearchCV(pipeline, {"density__knots": [2, 4]}, cv=3).fit(DATA)
     assert search.best_params_["density__knots"] in (2, 4) and np.isfinite(search.best_score_)
     model = search.best_estimator_.named_steps["density"]
@@ -59,3 +64,5 @@ def test_data_that_violate_the_constraint_are_named():
         ConstrainedDensity(TRIANGLE).fit(np.zeros((5, 3)))
     with pytest.raises(ValueError, match="families"):
         ConstrainedDensity(TRIANGLE, family="trees").fit(DATA)
+    with pytest.raises(ValueError, match='"spline" has no degree; it has knots, components'):
+        ConstrainedDensity(TRIANGLE, family="spline", degree=3).fit(DATA)

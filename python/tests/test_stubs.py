@@ -11,8 +11,9 @@ STUB = Path(pal.__file__).with_name("_core.pyi")
 
 # Slots that every object has, or that exist only because another one does.
 IMPLIED = {
-    "__doc__", "__module__", "__new__", "__hash__", "__repr__", "__reduce__", "__copy__", "__deepcopy__", "__array_ufunc__", "__rpow__",
-    "__rtruediv__", "__eq__", "__ne__", "__le__", "__lt__", "__ge__", "__gt__", "__bool__",
+    "__doc__", "__module__", "__new__", "__hash__", "__repr__", "__reduce__", "__copy__", "__deepcopy__",
+    "__array_ufunc__", "__rpow__", "__rtruediv__", "__eq__", "__ne__", "__le__", "__lt__", "__ge__", "__gt__",
+    "__bool__",
 }  # fmt: skip
 
 
@@ -49,10 +50,21 @@ def test_stub_and_module_agree():
         assert {key for key in stub if key not in IMPLIED} == set(compiled), name
         for key, value in compiled.items():
             is_property = any(getattr(d, "id", "") == "property" for d in stub[key].decorator_list)
-            assert is_property == inspect.isgetsetdescriptor(value), f"{name}.{key}"
+            attribute = inspect.isgetsetdescriptor(value) or inspect.ismemberdescriptor(value)
+            assert is_property == attribute, f"{name}.{key}"
             if not is_property and not key.startswith("__"):
                 function = getattr(value, "__func__", value)
                 assert declared(stub[key]) == parameters(function.__text_signature__), f"{name}.{key}"
+
+
+def test_the_compiled_module_has_no_defaults():
+    text = [value.__text_signature__ for value in vars(_core).values() if callable(value)]
+    for value in vars(_core).values():
+        if inspect.isclass(value):
+            functions = [getattr(item, "__func__", item) for item in vars(value).values()]
+            text += [getattr(function, "__text_signature__", None) for function in functions]
+    own = [signature for signature in text if signature and "$module" not in signature]
+    assert len(own) > 50 and not [signature for signature in own if "=" in signature.replace("mod=None", "")]
 
 
 def test_the_package_is_marked_as_typed():

@@ -1,4 +1,4 @@
-"""StudentTHead against scipy's t distribution, which they are where nothing cuts them off."""
+"""The head against the t distribution of scipy, whose densities its components have where nothing cuts them off."""
 
 import copy
 import pickle
@@ -6,18 +6,19 @@ import pickle
 import pal
 import pytest
 import torch
-from pal.torch import StudentTHead, SplineLayer, SumOfSquaresLayer
+from pal.torch import SplineLayer, StudentTHead, SumOfSquaresLayer
 from scipy import stats
 
 
-def outputs(place, width, tail, bins):
-    """Outputs for a place, a width and a tail, given in bins."""
+def outputs(location, scale, tail, bins):
+    """Outputs of a network for a location, a scale and a tail, all in bins."""
     inverse_softplus = lambda y: torch.log(torch.expm1(torch.tensor(y, dtype=torch.float64)))
-    return torch.stack([torch.tensor(place * 6 / bins, dtype=torch.float64), inverse_softplus(width - 0.35), inverse_softplus(tail - 0.6)])
+    place = torch.tensor(location * 6 / bins, dtype=torch.float64)
+    return torch.stack([place, inverse_softplus(scale - 0.35), inverse_softplus(tail - 0.6)])
 
 
 @pytest.mark.parametrize("tail", [1.5, 2.5, 6.0])
-def test_a_bump_is_a_truncated_t_distribution(tail):
+def test_a_component_is_a_truncated_t_distribution(tail):
     (x,) = pal.reals("x")
     layer = SplineLayer(x.between(0, 20) & ~x.between(12, 13), knots=81, components=1)
     params = StudentTHead(layer)(torch.cat([torch.tensor([0.3]).double(), outputs(9.2 * 4, 2 * 4, tail, 80)]))

@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import pal
-from pal.torch import ConstrainedDistribution, SplineLayer, SumOfSquaresLayer
+from pal.torch import ConstrainedDistribution, Layer, SplineLayer, SumOfSquaresLayer
 
 x, y, z = pal.reals("x", "y", "z")
 REGIONS = {
@@ -20,9 +20,16 @@ REGIONS = {
     "room": x.between(0, 4) & y.between(10, 13) & ~((x > 1) & (x < 2) & (y > 11) & (y < 12)),
     "space": x.between(0, 1) & y.between(0, 1) & z.between(0, 2) & (x + y + z <= 2),
 }
+
+
+def thirds(region):
+    """Ends of two bins per axis, at a third of the box."""
+    return [[low, low + (high - low) / 3, high] for low, high in pal.Region(region).bounding_box]
+
+
 FAMILIES = {
     "spline": lambda region: SplineLayer(region, knots=4, components=3),
-    "placed": lambda region: SplineLayer(region, knots=[[low, low + (high - low) / 3, high] for low, high in pal.Region(region).bounding_box], components=2),
+    "placed": lambda region: SplineLayer(region, knots=thirds(region), components=2),
     "sum-of-squares": lambda region: SumOfSquaresLayer(region, degree=3, components=2),
     "monomial": lambda region: SumOfSquaresLayer(region, degree=2, components=2, basis="monomial"),
 }
@@ -63,9 +70,10 @@ def test_log_prob_is_that_of_the_core_in_every_shape(layer, batch, dtype):
     got = p.log_prob(value)
     assert got.shape == (7, *batch) and got.dtype == dtype
     want = layer.family.log_prob(params.double().numpy(), value.double().numpy())
-    # Rounded to single precision some points are outside, for both.
+    # Rounded to float32 some points are outside, for both.
     assert (torch.from_numpy(np.isfinite(want)) == got.isfinite()).all()
-    error = np.abs(np.where(np.isfinite(want), got.double().numpy() - want, 0)) / np.maximum(1, np.abs(np.where(np.isfinite(want), want, 0)))
+    finite = np.isfinite(want)
+    error = np.abs(got.double().numpy()[finite] - want[finite]) / np.maximum(1, np.abs(want[finite]))
     assert error.size == 0 or error.max() < (1e-12 if dtype == torch.float64 else 2e-3)
     outside = torch.full((n,), 99.0, dtype=dtype)
     assert (p.log_prob(outside) == -torch.inf).all() and p.log_prob(outside).shape == batch
@@ -77,7 +85,8 @@ def test_log_prob_is_that_of_the_core_in_every_shape(layer, batch, dtype):
     assert larger.batch_shape == (4, *batch) and larger.log_prob(value[:4]).shape == (4, *batch)
     if 0 not in batch:
         # Products of matrices of other shapes are rounded in other ways.
-        assert torch.allclose(larger.log_prob(value[0]), p.log_prob(value[0]).expand(4, *batch), rtol=1e-12 if dtype == torch.float64 else 1e-4)
+        rtol = 1e-12 if dtype == torch.float64 else 1e-4
+        assert torch.allclose(larger.log_prob(value[0]), p.log_prob(value[0]).expand(4, *batch), rtol=rtol)
 
 
 def test_moments_probabilities_and_queries_are_those_of_the_core(layer):
@@ -92,7 +101,8 @@ def test_moments_probabilities_and_queries_are_those_of_the_core(layer):
     assert close(p.probability(gamma) + p.probability(~gamma), 1.0)
     tolerance = 1e-6 if n < 3 else 1e-3
     want = np.array([e.value for e in family.entropy(rows, tolerance)])
-    assert close(p.entropy(), want) if n < 3 else close(torch.tensor([e.value for e in p.entropies(tolerance)], dtype=torch.float64), want)
+    assert close(torch.tensor([e.value for e in p.entropies(tolerance)], dtype=torch.float64), want)
+    assert n == 3 or close(p.entropy(), want)
     assert close(p.mode, np.array([m.point for m in family.mode(rows)]))
     at = torch.full((3, n), 0.4, dtype=torch.float64)
     assert close(p.cdf(at), np.array([d.cdf(dict.fromkeys(family.variables, 0.4)) for d in family.densities(rows)]))
@@ -104,11 +114,48 @@ def test_moments_probabilities_and_queries_are_those_of_the_core(layer):
     inside = points_in(layer, 50)[:, None]
     want = np.stack([d.log_prob(inside[:, 0].numpy()) for d in family.condition(gamma, rows)], -1)
     got = part.log_prob(inside).numpy()
-    assert (np.isfinite(want) == np.isfinite(got)).all() and np.abs(got[np.isfinite(want)] - want[np.isfinite(want)]).max() < 1e-10
+    finite = np.isfinite(want)
+    assert (finite == np.isfinite(got)).all() and np.abs(got[finite] - want[finite]).max() < 1e-10
     assert (part.sample((20,))[..., 0] <= 0.5).all() and close(part.probability(gamma), 1.0)
     assert close(part.mean, np.stack([d.mean() for d in family.condition(gamma, rows)]), 1e-10)
     with pytest.raises(pal.QueryError, match="probability 0"):
         p.condition(x >= 50)
+
+
+def test_a_normaliser_is_a_value_that_a_layer_takes(layer):
+    """With the normaliser of a part, the densities are those of a family compiled on that part, on the same grid."""
+    gamma = x <= "1/2"
+    params = normal(3, layer.num_params, seed=1)
+    part = layer(params, normaliser=layer.normaliser_on(gamma))
+    inside = points_in(layer, 60)[:, None]
+    logs = part.log_prob(inside)
+    assert (logs.isfinite() == (inside[..., 0] <= 0.5)).all() and logs.isfinite().any()
+    # As a conditional density of the core, with weights that make up for what conditioning does to those of a mixture.
+    rows = layer.conditional_params(params, part.normaliser).numpy()
+    densities = layer.family.condition(gamma, rows)
+    want = torch.from_numpy(np.stack([density.log_prob(inside[:, 0].numpy()) for density in densities], -1))
+    assert torch.allclose(logs, want, rtol=0, atol=1e-10)
+    # On the other hand, conditioning is that same normaliser, but for these weights.
+    if isinstance(layer, SumOfSquaresLayer):
+        assert torch.allclose(layer(params).condition(gamma).log_prob(inside), logs, rtol=0, atol=1e-10)
+    else:
+        knots = layer.family.settings.knots
+        if isinstance(knots, int):
+            box = pal.Region(layer.constraint).bounding_box
+            knots = [[low + (high - low) * k / (knots - 1) for k in range(knots)] for low, high in box]
+        other = SplineLayer(layer.constraint & gamma, knots=knots, components=layer.family.num_components)
+        assert torch.allclose(other(params).log_prob(inside), logs, rtol=0, atol=1e-10)
+    # Queries of the core, and further conditions, are about the same densities.
+    assert (part.sample((20,))[..., 0] <= 0.5).all() and torch.allclose(part.probability(gamma), torch.ones(3).double())
+    means = torch.from_numpy(np.stack([density.mean() for density in part.densities()]))
+    assert torch.allclose(part.mean, means, rtol=0, atol=1e-10)
+    narrow = part.condition(x <= "1/4")
+    shift = part.probability(x <= "1/4").log()
+    left = inside[inside[:, 0, 0] <= 0.25]
+    assert torch.allclose(narrow.log_prob(left), part.log_prob(left) - shift, rtol=0, atol=1e-10)
+    assert torch.equal(layer(params, normaliser=layer.normaliser).log_prob(inside), layer(params).log_prob(inside))
+    log_prob = lambda params: layer(params, part.normaliser).log_prob(left[:2])
+    assert torch.autograd.gradcheck(log_prob, params.requires_grad_(), fast_mode=True)
 
 
 def test_densities_integrate_to_one(layer):
@@ -131,7 +178,8 @@ def test_gradcheck_and_double_backward(layer):
     assert torch.autograd.gradcheck(lambda params: layer(params).probability(gamma), params, fast_mode=True)
     assert torch.autograd.gradcheck(lambda params: layer(params).mean, params, fast_mode=True)
     part = torch.from_numpy(pal.Region(layer.constraint & gamma).sample(3, seed=1))[:, None]
-    assert torch.autograd.gradcheck(lambda params: layer(params).condition(gamma).log_prob(part), params, fast_mode=True)
+    conditional = lambda params: layer(params).condition(gamma).log_prob(part)
+    assert torch.autograd.gradcheck(conditional, params, fast_mode=True)
 
 
 def test_gradients_agree_with_the_core(layer):
@@ -166,7 +214,8 @@ def test_gradients_with_respect_to_points(layer):
 
 def test_points_outside_have_no_gradient(layer):
     n = len(layer.family.variables)
-    points = torch.cat([points_in(layer, 2), torch.tensor([[99.0] * n, [torch.nan] * n, [-torch.inf] * n])]).requires_grad_()
+    outside = torch.tensor([[99.0] * n, [torch.nan] * n, [-torch.inf] * n])
+    points = torch.cat([points_in(layer, 2), outside]).requires_grad_()
     logs = layer(normal(layer.num_params, seed=6)).log_prob(points)
     assert logs[:2].isfinite().all() and (logs[2:] == -torch.inf).all()
     logs[:2].sum().backward()
@@ -194,6 +243,7 @@ def test_copies_pickles_and_states(layer):
     want = layer(params).log_prob(points)
     for other in (copy.deepcopy(layer), copy.copy(layer), pickle.loads(pickle.dumps(layer))):
         assert torch.equal(other(params).log_prob(points), want)
+    assert pickle.loads(pickle.dumps(layer))._points is layer._points, "equal families share what is asked of the core"
     model = torch.nn.Sequential(torch.nn.Linear(3, layer.num_params), layer)
     buffer = io.BytesIO()
     torch.save(model.state_dict(), buffer)
@@ -204,7 +254,7 @@ def test_copies_pickles_and_states(layer):
     other = torch.nn.Sequential(torch.nn.Linear(3, layer.num_params), SumOfSquaresLayer(x.between(0, 5), degree=1))
     with pytest.raises(RuntimeError, match="another constraint"):
         other[1].load_state_dict(layer.state_dict())
-    # Down to single precision and back loses nothing.
+    # A conversion to float32 and back loses nothing.
     assert torch.equal(copy.deepcopy(layer).float().double()(params).log_prob(points), want)
     assert torch.equal(copy.deepcopy(layer).half()(params).log_prob(points), want)
 
@@ -250,7 +300,7 @@ def test_training_reaches_the_density_behind_the_data():
 
 
 def test_compiled_layers_give_the_same():
-    for name in ("spline-triangle", "sum_of_squares-room"):
+    for name in ("spline-triangle", "sum-of-squares-room"):
         layer = layer_of(name)
         points = points_in(layer, 6)
 
@@ -265,6 +315,29 @@ def test_compiled_layers_give_the_same():
         first.backward()
         second.backward()
         assert torch.allclose(first, second, atol=1e-12) and torch.allclose(params.grad, same.grad, atol=1e-10)
+
+
+def test_exported_layers_give_the_same():
+    layer = layer_of("spline-triangle")
+    at = points_in(layer, 6)
+
+    class LogProb(torch.nn.Module):
+        def __init__(self, layer):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, params):
+            return self.layer(params).log_prob(at)
+
+    params = normal(6, layer.num_params, seed=9)
+    program = torch.export.export(LogProb(layer), (params,), strict=False)
+    assert torch.allclose(program.module()(params), layer(params).log_prob(at), atol=1e-12)
+
+
+def test_layers_of_any_kind_are_made_of_their_family():
+    for layer in pal.torch.LAYERS:
+        family = layer.family_class(REGIONS["triangle"])
+        assert type(Layer.of(family)) is layer and Layer.of(family).num_params == family.num_params
 
 
 def test_mistakes_are_named():
@@ -308,8 +381,9 @@ KNOTS = 11
 ROOM = x.between(0, 10) & y.between(0, 10) & ~((x > 2) & (x < 8) & (y > 2) & (y < 8))
 
 
-def bump_in_the_obstacle(components, tail=0.0):
-    """Parameters of a layer with 11 knots: a bump at (5, 5) over a tail, and if there are two components, a flat one."""
+def peak_in_the_obstacle(components, tail=0.0):
+    """Parameters of a layer with 11 knots: a peak at (5, 5) over a tail, and if there are two components, a flat
+    one."""
     params = torch.zeros(components, 1 + 4 * KNOTS, dtype=torch.float64)
     values = [slice(1, 1 + KNOTS), slice(1 + 2 * KNOTS, 1 + 3 * KNOTS)]
     for axis in values:
@@ -322,7 +396,7 @@ def bump_in_the_obstacle(components, tail=0.0):
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_component_without_mass_takes_no_part(dtype):
     layer = SplineLayer(ROOM, knots=KNOTS, components=2)
-    params = bump_in_the_obstacle(2).to(dtype)
+    params = peak_in_the_obstacle(2).to(dtype)
     at = torch.tensor([[1.0, 1.0], [9.0, 0.5]])
     # Flat on an area of 64.
     want = torch.full((2,), -math.log(64), dtype=dtype)
@@ -332,10 +406,10 @@ def test_a_component_without_mass_takes_no_part(dtype):
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
 def test_what_is_outside_does_not_drown_what_is_inside(dtype, tolerance):
-    """All but a part in 10^16 of the square of this spline is in the obstacle."""
+    """All but a fraction of 1e-16 of the square of this spline is in the obstacle."""
     layer = SplineLayer(ROOM, knots=KNOTS, components=1)
     for tail in (1e-8, 1e-5, 1e-2):
-        params = bump_in_the_obstacle(1, tail).to(dtype)
+        params = peak_in_the_obstacle(1, tail).to(dtype)
         at = torch.tensor([[5.0, 1.5], [1.0, 1.0], [9.0, 6.0]], dtype=torch.float64)
         want = torch.from_numpy(layer.family.log_prob(params.double().numpy(), at.numpy())).to(dtype)
         for logs in (layer(params).log_prob(at), layer(params.expand(3, -1)).log_prob(at)):

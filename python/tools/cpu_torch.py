@@ -1,9 +1,9 @@
 """Lets the CUDA build of PyTorch run on a CPU without the CUDA libraries.
 
-The only torch that the package index offers for Linux on x86 is built for CUDA and asks for about 2 GB of libraries that a test on a CPU never
-calls; yet the dynamic linker wants all of them before `import torch` returns. This script looks up which symbols the installed torch expects
-from which of these libraries and compiles libraries of the same names in which every function aborts. It does nothing where the
-libraries are there.
+The only torch that the package index offers for Linux on x86 is built for CUDA and asks for about 2 GB of libraries
+that a test on a CPU never calls; yet the dynamic linker wants all of them before `import torch` returns. This script
+looks up which symbols the installed torch expects from which of these libraries and compiles libraries of the same
+names in which every function aborts. It does nothing where the libraries are installed.
 
     pip install --no-deps torch && python cpu_torch.py
 

@@ -8,7 +8,7 @@ use pal::number::Rational;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::{doubles, flags, some_number};
+use crate::convert::{copied, flags, some_number};
 use crate::errors::{Report, exception};
 use crate::formula::{Formula, some_formula};
 use crate::work::run;
@@ -27,7 +27,7 @@ impl From<pal::formula::Constraint> for Constraint {
 impl Constraint {
     /// The formula over the given variables, or over those that occur in it, sorted by name.
     #[new]
-    #[pyo3(signature = (formula, reals=None, booleans=None))]
+    #[pyo3(signature = (formula, reals, booleans))]
     fn new(
         formula: &Bound<'_, PyAny>,
         reals: Option<Vec<String>>,
@@ -90,9 +90,9 @@ impl Constraint {
                 ),
             ));
         }
-        let points = doubles(&points);
+        let points = copied(&points);
         let test = || -> Result<Vec<bool>, MembershipError> {
-            // Family when first needed.
+            // Compiled when it is first needed.
             let test = match self.1.get() {
                 Some(test) => test,
                 None => {
@@ -115,7 +115,7 @@ pub fn parse_smtlib(text: &str) -> PyResult<Constraint> {
 
 /// The free space of a GeoJSON map, over the variables `x` and `y`.
 #[pyfunction]
-#[pyo3(signature = (text, meaning, bounds=None))]
+#[pyo3(signature = (text, meaning, bounds))]
 pub fn parse_geojson(text: &str, meaning: &str, bounds: Option<Vec<Bound<'_, PyAny>>>) -> PyResult<Constraint> {
     let meaning = match meaning {
         "forbidden" => Meaning::Forbidden,

@@ -1,4 +1,4 @@
-//! Numbers and arrays on their way between Python and the library.
+//! Exact numbers and arrays of float64, converted between Python and the library.
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pal::number::{self, Integer, Rational};
@@ -13,7 +13,8 @@ static FRACTION: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static INT: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// The exact value of a number: an int, Fraction, Decimal, text, or float, which stands for exactly what it denotes. `None` for anything else.
+/// The exact value of a number: an int, Fraction, Decimal, text, or float, which stands for exactly what it denotes.
+/// `None` for anything else.
 pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Rational>> {
     let py = object.py();
     if object.is_instance_of::<PyBool>() {
@@ -28,7 +29,8 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Rational>> {
     if let Ok(int) = object.cast::<PyInt>() {
         return integer(int.as_any()).map(|value| Some(value.into()));
     }
-    // A Decimal can have an exponent that would fill the memory when written out; as text it meets the limit of the library.
+    // A Decimal can have an exponent that would fill the memory when written out; as text it meets the limit of the
+    // library.
     if object.is_instance(DECIMAL.import(py, "decimal", "Decimal")?)? {
         return number::parse_rational(object.str()?.to_str()?).map(Some).map_err(Report::report);
     }
@@ -37,7 +39,7 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Rational>> {
     }
     if object.hasattr("as_integer_ratio")? {
         let ratio = object.call_method0("as_integer_ratio");
-        // What is not finite has no ratio, and Python says so in many ways.
+        // What is not finite has no ratio, for which Python raises several kinds of exceptions.
         let Ok(ratio) = ratio else {
             return number::parse_rational(object.str()?.to_str()?).map(Some).map_err(Report::report);
         };
@@ -47,7 +49,7 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Rational>> {
     Ok(None)
 }
 
-/// The same, where nothing but a number will do.
+/// The exact value of a number; an error that names the argument, if the object is none.
 pub fn some_number(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Rational> {
     number(object)?.ok_or_else(|| {
         let kind = object.get_type().name().map_or_else(|_| "?".to_string(), |name| name.to_string());
@@ -71,9 +73,9 @@ fn integer(object: &Bound<'_, PyAny>) -> PyResult<Integer> {
 /// A Python `Fraction`.
 pub fn fraction<'py>(py: Python<'py>, value: &Rational) -> PyResult<Bound<'py, PyAny>> {
     let int = INT.import(py, "builtins", "int")?;
-    let whole = |integer: String| int.call1((integer, 16));
+    let integer = |digits: String| int.call1((digits, 16));
     let parts =
-        (whole(value.numerator().in_radix(16).to_string())?, whole(value.denominator().in_radix(16).to_string())?);
+        (integer(value.numerator().in_radix(16).to_string())?, integer(value.denominator().in_radix(16).to_string())?);
     FRACTION.import(py, "fractions", "Fraction")?.call1(parts)
 }
 
@@ -83,14 +85,14 @@ pub fn rational<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     fraction(value.py(), &some_number(value, "the value")?)
 }
 
-/// A copy of the doubles of an array: another thread may write to the array while the interpreter is released.
-pub fn doubles(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
+/// A copy of the numbers in an array: another thread may write to the array while the interpreter is released.
+pub fn copied(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
     array.as_array().iter().copied().collect()
 }
 
-pub type Doubles<'py> = Bound<'py, PyArray1<f64>>;
+pub type FloatArray<'py> = Bound<'py, PyArray1<f64>>;
 
-pub fn array(py: Python<'_>, values: Vec<f64>) -> Doubles<'_> {
+pub fn array(py: Python<'_>, values: Vec<f64>) -> FloatArray<'_> {
     PyArray1::from_vec(py, values)
 }
 

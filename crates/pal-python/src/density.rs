@@ -9,7 +9,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::constraint::Constraint;
-use crate::convert::{Doubles, array, doubles};
+use crate::convert::{FloatArray, array, copied};
 use crate::errors::Report;
 use crate::family::names;
 use crate::formula::some_formula;
@@ -25,7 +25,7 @@ type Input<'py> = PyReadonlyArray1<'py, f64>;
 /// Value, estimate of the error, whether it is within the tolerance.
 pub type EntropyAnswer = (f64, f64, bool);
 /// Point, log-density, bound, gap, nodes, why the search ended.
-pub type ModeAnswer<'py> = (Doubles<'py>, f64, f64, f64, usize, &'static str);
+pub type ModeAnswer<'py> = (FloatArray<'py>, f64, f64, f64, usize, &'static str);
 
 pub fn entropy_answer(entropy: &Entropy) -> EntropyAnswer {
     (entropy.value, entropy.error, entropy.converged)
@@ -69,8 +69,8 @@ impl Density {
         self.0.support().constraint().clone().into()
     }
 
-    fn log_prob<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Doubles<'py>> {
-        let points = doubles(&points);
+    fn log_prob<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<FloatArray<'py>> {
+        let points = copied(&points);
         Ok(array(py, run(py, "evaluating", || Ok::<_, PyErr>(self.0.log_prob(&points)))?))
     }
 
@@ -103,17 +103,17 @@ impl Density {
         py: Python<'py>,
         variables: Vec<String>,
         points: Input<'py>,
-    ) -> PyResult<Doubles<'py>> {
-        let points = doubles(&points);
+    ) -> PyResult<FloatArray<'py>> {
+        let points = copied(&points);
         let variables: Vec<&str> = variables.iter().map(String::as_str).collect();
         Ok(array(py, run(py, "integrating", || self.0.marginal_density(&variables, &points))?))
     }
 
-    fn mean<'py>(&self, py: Python<'py>) -> PyResult<Doubles<'py>> {
+    fn mean<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
         Ok(array(py, run(py, "integrating", || Ok::<_, PyErr>(self.0.mean()))?))
     }
 
-    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<Doubles<'py>> {
+    fn covariance<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
         Ok(array(py, run(py, "integrating", || Ok::<_, PyErr>(self.0.covariance()))?))
     }
 
@@ -127,13 +127,13 @@ impl Density {
         run(py, "integrating", || Ok::<_, PyErr>(entropy_answer(&self.0.entropy(&options))))
     }
 
-    fn sample<'py>(&self, py: Python<'py>, count: usize, seed: u64) -> PyResult<Doubles<'py>> {
+    fn sample<'py>(&self, py: Python<'py>, count: usize, seed: u64) -> PyResult<FloatArray<'py>> {
         Ok(array(py, run(py, "sampling", || self.0.sample(count, seed))?))
     }
 
     /// Samples from rows of given uniform numbers, one more than there are variables.
-    fn transform<'py>(&self, py: Python<'py>, uniforms: Input<'py>) -> PyResult<Doubles<'py>> {
-        let uniforms = doubles(&uniforms);
+    fn transform<'py>(&self, py: Python<'py>, uniforms: Input<'py>) -> PyResult<FloatArray<'py>> {
+        let uniforms = copied(&uniforms);
         Ok(array(py, run(py, "sampling", || self.0.sampler()?.transform(&uniforms))?))
     }
 
@@ -171,26 +171,26 @@ impl Marginal {
         self.0.variance()
     }
 
-    fn density<'py>(&self, py: Python<'py>, at: Input<'py>) -> Doubles<'py> {
+    fn density<'py>(&self, py: Python<'py>, at: Input<'py>) -> FloatArray<'py> {
         array(py, at.as_array().iter().map(|y| self.0.density(*y)).collect())
     }
 
-    fn cdf<'py>(&self, py: Python<'py>, at: Input<'py>) -> Doubles<'py> {
+    fn cdf<'py>(&self, py: Python<'py>, at: Input<'py>) -> FloatArray<'py> {
         array(py, at.as_array().iter().map(|y| self.0.cdf(*y)).collect())
     }
 
-    fn quantile<'py>(&self, py: Python<'py>, p: Input<'py>) -> PyResult<Doubles<'py>> {
+    fn quantile<'py>(&self, py: Python<'py>, p: Input<'py>) -> PyResult<FloatArray<'py>> {
         let all: Result<Vec<f64>, _> = p.as_array().iter().map(|p| self.0.quantile(*p)).collect();
         Ok(array(py, all.map_err(Report::report)?))
     }
 
     /// Low end, high end and Legendre coefficients of every piece.
-    fn pieces<'py>(&self, py: Python<'py>) -> Vec<(f64, f64, Doubles<'py>)> {
+    fn pieces<'py>(&self, py: Python<'py>) -> Vec<(f64, f64, FloatArray<'py>)> {
         self.0.pieces().map(|piece| (piece.low, piece.high, array(py, piece.legendre))).collect()
     }
 
     /// Points to draw the density through, pair by pair.
-    fn polyline<'py>(&self, py: Python<'py>, inside: usize) -> Doubles<'py> {
+    fn polyline<'py>(&self, py: Python<'py>, inside: usize) -> FloatArray<'py> {
         array(py, self.0.polyline(inside).into_iter().flat_map(|(y, density)| [y, density]).collect())
     }
 }

@@ -36,7 +36,7 @@ pub fn exception(class: &str, message: String) -> PyErr {
     })
 }
 
-/// The same with further attributes.
+/// An exception of `pal.errors` with a message and further attributes.
 fn with(class: &str, message: String, attributes: impl FnOnce(Python<'_>, &Bound<'_, PyAny>) -> PyResult<()>) -> PyErr {
     let error = exception(class, message);
     Python::attach(|py| match attributes(py, error.value(py).as_any()) {

@@ -26,7 +26,7 @@ pub fn formula(object: &Bound<'_, PyAny>) -> PyResult<Option<pal::formula::Formu
     Ok(None)
 }
 
-/// The same, where nothing else will do.
+/// The formula that an object stands for; an error that names the argument, if it is none.
 pub fn some_formula(object: &Bound<'_, PyAny>, what: &str) -> PyResult<pal::formula::Formula> {
     formula(object)?.ok_or_else(|| {
         let kind = object.get_type().name().map_or_else(|_| "?".to_string(), |name| name.to_string());

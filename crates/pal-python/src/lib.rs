@@ -1,12 +1,24 @@
 //! The compiled half of the Python package `pal`: the module `pal._core`.
 //!
-//! It converts arguments, releases the interpreter while the library works, and turns errors into exceptions. Shapes of arrays, defaults and
-//! documentation live in the Python half; points and parameters arrive here as flat arrays of doubles.
+//! It converts arguments, releases the interpreter while the library works, and turns errors into exceptions. Shapes of
+//! arrays, optional arguments and documentation live in the Python half; points and parameters arrive here as flat
+//! arrays of float64.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `convert` | exact numbers and arrays on their way in and out |
+//! | `term`, `formula`, `polynomial`, `constraint` | operators of terms and formulas, readers of files |
+//! | `region` | cells, integrals, convex polytopes |
+//! | `family`, `density` | questions about many parameter vectors, and about one |
+//! | `families` | settings and recipes, one module per kind of family |
+//! | `work` | threads, signals, progress |
+//! | `errors` | errors of the library as exceptions |
 
 mod constraint;
 mod convert;
 mod density;
 mod errors;
+mod families;
 mod family;
 mod formula;
 mod polynomial;
@@ -19,6 +31,8 @@ use pyo3::prelude::*;
 /// The compiled half of the package; use `pal` instead.
 #[pymodule]
 mod _core {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::constraint::{Constraint, parse_geojson, parse_smtlib, polygon};
     #[pymodule_export]
@@ -32,7 +46,12 @@ mod _core {
     #[pymodule_export]
     use crate::polynomial::{Polynomial, Weight, solve};
     #[pymodule_export]
-    use crate::region::Region;
+    use crate::region::{ConvexPolytope, Region};
     #[pymodule_export]
     use crate::term::Term;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::families::add_classes(module)
+    }
 }

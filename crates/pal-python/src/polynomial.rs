@@ -34,6 +34,16 @@ pub fn polynomial(object: &Bound<'_, PyAny>) -> PyResult<pal::polynomial::Polyno
     }
 }
 
+impl Polynomial {
+    fn terms_over_vars<'py>(&self, py: Python<'py>, variables: &[pal::formula::Var]) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (exponents, c) in self.0.aligned(variables).map_err(Report::report)? {
+            dict.set_item(PyTuple::new(py, exponents)?, fraction(py, &c)?)?;
+        }
+        Ok(dict)
+    }
+}
+
 arithmetic!(Polynomial, Polynomial, {
     /// A polynomial from a number, a term, or text such as `x^2*y - 1/2`.
     #[new]
@@ -53,18 +63,15 @@ arithmetic!(Polynomial, Polynomial, {
         self.0.variables().iter().map(|var| var.name().to_string()).collect()
     }
 
-    /// The coefficients by exponents, which are in the order of the given variables (all that occur, if none are given).
-    #[pyo3(signature = (variables=None))]
-    fn terms<'py>(&self, py: Python<'py>, variables: Option<Vec<String>>) -> PyResult<Bound<'py, PyDict>> {
-        let variables = match variables {
-            Some(names) => names.iter().map(|name| pal::formula::Var::new(name)).collect(),
-            None => self.0.variables().to_vec(),
-        };
-        let dict = PyDict::new(py);
-        for (exponents, c) in self.0.aligned(&variables).map_err(Report::report)? {
-            dict.set_item(PyTuple::new(py, exponents)?, fraction(py, &c)?)?;
-        }
-        Ok(dict)
+    /// The coefficients by exponents, which are in the order of [`Polynomial::variables`].
+    fn terms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.terms_over_vars(py, self.0.variables())
+    }
+
+    /// The coefficients by exponents, which are in the order of the given variables.
+    fn terms_over<'py>(&self, py: Python<'py>, variables: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
+        let variables: Vec<_> = variables.iter().map(|name| pal::formula::Var::new(name)).collect();
+        self.terms_over_vars(py, &variables)
     }
 
     /// The exact value at a point given by variable.
@@ -141,7 +148,8 @@ arithmetic!(Weight, Weight, {
     }
 });
 
-/// Weighted volumes of a support and of parts of it. The support is JSON text of a problem, or a constraint with a weight.
+/// Weighted volumes of a support and of parts of it. The support is JSON text of a problem, or a constraint with a
+/// weight.
 #[pyfunction]
 #[pyo3(signature = (support, weight, queries, method))]
 pub fn solve<'py>(

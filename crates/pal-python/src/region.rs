@@ -3,14 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use numpy::PyArray1;
+use pal::density::Axis;
 use pal::moments::{Exponents, Integral, Method, Moments};
-use pal::region::{Cell, Status, Unbounded};
+use pal::number::to_f64;
+use pal::region::{self, Cell, Status, Unbounded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::constraint::Constraint;
-use crate::convert::{Doubles, array, fraction, some_number};
+use crate::convert::{FloatArray, array, fraction, some_number};
 use crate::errors::{Report, unexpected};
+use crate::family::Family;
 use crate::polynomial::polynomial;
 use crate::work::run;
 
@@ -62,7 +65,7 @@ impl Region {
         Ok(Region { region, cells: OnceLock::new() })
     }
 
-    /// One word, and a ray or a point that shows it.
+    /// The name of the status, and a ray or a point that proves it.
     fn status<'py>(&self, py: Python<'py>) -> PyResult<(&'static str, Option<Vec<Bound<'py, PyAny>>>)> {
         let decide = || -> Result<Status, Unbounded> {
             Ok(match self.cells.get() {
@@ -79,6 +82,11 @@ impl Region {
         };
         let exact = |numbers: &Vec<_>| numbers.iter().map(|value| fraction(py, value)).collect::<PyResult<Vec<_>>>();
         Ok((status.name(), shown.map(exact).transpose()?))
+    }
+
+    /// The region as one convex polytope; `None` if it is not convex.
+    fn convex(&self, py: Python<'_>) -> PyResult<Option<ConvexPolytope>> {
+        Ok(run(py, "looking for facets", || self.region.convex())?.map(ConvexPolytope))
     }
 
     fn num_cells(&self, py: Python<'_>) -> PyResult<usize> {
@@ -111,7 +119,7 @@ impl Region {
     }
 
     /// The vertices of a cell, row by row.
-    fn cell_vertices<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Doubles<'py>> {
+    fn cell_vertices<'py>(&self, py: Python<'py>, index: usize) -> PyResult<FloatArray<'py>> {
         let cell = self.cell(py, index)?;
         Ok(array(py, cell.polytope().vertices().iter().flat_map(|vertex| vertex.coordinates().to_vec()).collect()))
     }
@@ -141,7 +149,7 @@ impl Region {
     }
 
     /// The simplices of all cells, vertex by vertex, and the cell of each.
-    fn simplices<'py>(&self, py: Python<'py>) -> PyResult<(Doubles<'py>, Bound<'py, PyArray1<i64>>)> {
+    fn simplices<'py>(&self, py: Python<'py>) -> PyResult<(FloatArray<'py>, Bound<'py, PyArray1<i64>>)> {
         let cells = self.all(py)?;
         let cut = || -> Result<(Vec<f64>, Vec<i64>), Unbounded> {
             let (mut corners, mut of) = (Vec::new(), Vec::new());
@@ -169,11 +177,51 @@ impl Region {
         &self,
         py: Python<'py>,
         degree: u16,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Doubles<'py>, Doubles<'py>)> {
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, FloatArray<'py>, FloatArray<'py>)> {
         let exponents = Exponents::total_degree(self.region.dimension(), degree).map_err(Report::report)?;
         let moments = run(py, "integrating", || Moments::compile(&self.region, &exponents))?;
         let flat = exponents.flat().iter().map(|e| i64::from(*e)).collect();
         let (values, errors) = (moments.values().to_vec(), moments.errors().to_vec());
         Ok((PyArray1::from_vec(py, flat), array(py, values), array(py, errors)))
+    }
+}
+
+/// A convex region in coordinates that run from 0 to 1 over the box around it.
+#[pyclass(frozen, module = "pal._core")]
+pub struct ConvexPolytope(region::ConvexPolytope);
+
+#[pymethods]
+impl ConvexPolytope {
+    /// The lower ends of the box.
+    #[getter]
+    fn low<'py>(&self, py: Python<'py>) -> FloatArray<'py> {
+        array(py, self.0.low().iter().map(to_f64).collect())
+    }
+
+    /// The lengths of the box.
+    #[getter]
+    fn extent<'py>(&self, py: Python<'py>) -> FloatArray<'py> {
+        array(py, self.0.extent().iter().map(to_f64).collect())
+    }
+
+    /// For every k the facets `a . t <= b` of the projection on the first k + 1 coordinates, as rows of a and b.
+    #[getter]
+    fn projections<'py>(&self, py: Python<'py>) -> Vec<FloatArray<'py>> {
+        let row =
+            |facet: &region::HalfSpace| facet.normal.iter().chain([&facet.offset]).map(to_f64).collect::<Vec<_>>();
+        self.0.projections().iter().map(|level| array(py, level.iter().flat_map(row).collect())).collect()
+    }
+
+    /// For every coordinate k but the last, where the integral of a density of the family over all later coordinates is
+    /// not one polynomial: rows of a constant and of the coefficients of the coordinates before k.
+    fn breakpoints<'py>(&self, py: Python<'py>, family: &Bound<'py, Family>) -> PyResult<Vec<FloatArray<'py>>> {
+        let axes = family.get().0.support().grid().axes();
+        let inner = |axis: &Axis| axis.edges()[1..axis.bins()].to_vec();
+        let knots: Vec<_> = axes.iter().map(inner).collect();
+        let levels = run(py, "looking for breakpoints", || self.0.breakpoints(&knots))?;
+        let row = |at: &region::Breakpoint| {
+            [&at.constant].into_iter().chain(&at.coefficients).map(to_f64).collect::<Vec<_>>()
+        };
+        Ok(levels.iter().map(|level| array(py, level.iter().flat_map(row).collect())).collect())
     }
 }

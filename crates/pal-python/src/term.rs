@@ -1,4 +1,5 @@
-//! Linear terms, and arithmetic between numbers, terms, polynomials and weights: the result is the simplest of these that holds it.
+//! Linear terms, and arithmetic between numbers, terms, polynomials and weights: the result is the simplest of these
+//! that holds it.
 
 use pal::formula::{Linear, Relation, Var};
 use pal::number::Rational;
@@ -215,17 +216,15 @@ pub struct Term(pub Linear);
 arithmetic!(Term, Linear, {
     /// `sum_j coefficient_j * variable_j + constant` from a dict and a number.
     #[new]
-    #[pyo3(signature = (coefficients, constant=None))]
     fn new(
         coefficients: std::collections::BTreeMap<String, Bound<'_, PyAny>>,
-        constant: Option<&Bound<'_, PyAny>>,
+        constant: &Bound<'_, PyAny>,
     ) -> PyResult<Term> {
         let mut terms = Vec::new();
         for (name, a) in &coefficients {
             terms.push((Var::new(name), some_number(a, &format!("the coefficient of `{name}`"))?));
         }
-        let constant = constant.map_or(Ok(Rational::ZERO), |c| some_number(c, "the constant"))?;
-        Ok(Term(Linear::new(terms, constant)))
+        Ok(Term(Linear::new(terms, some_number(constant, "the constant")?)))
     }
 
     /// The coefficients that are not zero, by variable.

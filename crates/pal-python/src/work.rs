@@ -1,7 +1,7 @@
 //! Work without the interpreter, on all cores, that Ctrl-C stops.
 //!
-//! Every call borrows a pool of threads that nobody else uses at the time, so that stopping one call stops no other. Pools are kept for the next
-//! call. After a fork the child has none of its parent's threads; it starts with new pools.
+//! Every call borrows a pool of threads that nobody else uses at the time, so that stopping one call stops no other.
+//! Pools are kept for the next call. After a fork the child has none of its parent's threads; it starts with new pools.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
@@ -58,7 +58,8 @@ impl Crew {
     }
 }
 
-/// Runs work with the interpreter released. A signal handler that raises, as that of Ctrl-C does, ends it with that exception.
+/// Runs work with the interpreter released. A signal handler that raises, as that of Ctrl-C does, ends it with that
+/// exception.
 pub fn run<T: Send, E: Report + Send>(
     py: Python<'_>,
     what: &'static str,

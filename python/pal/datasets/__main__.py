@@ -14,10 +14,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m pal.datasets", description="Converts published data sets.")
     commands = parser.add_subparsers(required=True)
-    sdd = commands.add_parser("constrained-sdd", help="drone scenes with obstacles and trajectories, from the original pickles")
+    about = "drone scenes with obstacles and trajectories, from the original pickles"
+    sdd = commands.add_parser("constrained-sdd", help=about)
     sdd.add_argument("path", type=Path, help="the folder with the pickles")
     sdd.add_argument("--scene", required=True, help="the number of the scene, such as 12")
-    sdd.add_argument("-o", "--output", type=Path, required=True, help="the folder to write to; it is made")
+    sdd.add_argument("-o", "--output", type=Path, required=True, help="the folder to write to; created if need be")
     given = parser.parse_args(arguments)
     try:
         written = constrained_sdd.convert(given.path, given.scene, given.output)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._arrays import Doubles
+from .._arrays import FloatArray
 from ..formula import Constraint, real
 from ..region import Region
 
@@ -17,23 +17,24 @@ _GATES = np.array([(2, 5), (2, 55), (98, 4), (97, 40), (40, 58), (66, 2)], float
 
 
 class Campus(NamedTuple):
-    """Where one can walk, and what was seen: rows of the last two positions, and the position some steps later."""
+    """Where one can walk, and what was observed: rows of the last two positions, and the position some steps later."""
 
     constraint: Constraint
-    inputs: Doubles
-    targets: Doubles
+    inputs: FloatArray
+    targets: FloatArray
 
 
 def campus(walkers: int = 400, seed: int = 0, ahead: int = 12) -> Campus:
-    """Simulated walks on a campus of 100 by 60 metres with six obstacles, as a task: predict where a walker will be from where it was.
+    """Simulated walks on a campus of 100 by 60 metres with six obstacles: predict where a walker will be from where it
+    was.
 
-    A walker takes steps of about 1.4 metres towards one of six gates, around obstacles. The same seed gives the same walks. All positions satisfy
-    the constraint.
+    A walker takes steps of about 1.4 metres towards one of six gates, around obstacles. The same seed gives the same
+    walks. All positions satisfy the constraint.
 
     Args:
-        walkers: how many set out.
-        seed: of the walks.
-        ahead: how many steps the target is ahead.
+        walkers: the number of walkers that set out.
+        seed: the seed of the walks.
+        ahead: the number of steps from the last known position to the target.
 
     >>> from pal.datasets import campus
     >>> constraint, inputs, targets = campus(walkers=20, seed=1)
@@ -56,7 +57,7 @@ def campus(walkers: int = 400, seed: int = 0, ahead: int = 12) -> Campus:
     return Campus(constraint, np.vstack(inputs), np.vstack(targets))
 
 
-def _walk(start: Doubles, goal: Doubles, random: np.random.Generator, steps: int = 60) -> Doubles:
+def _walk(start: FloatArray, goal: FloatArray, random: np.random.Generator, steps: int = 60) -> FloatArray:
     """Steps towards a goal, pushed away from obstacles and off course by chance."""
     track = [start]
     for _ in range(steps):

@@ -9,7 +9,8 @@ The data set is four pickles, each a dictionary by scene:
 | `ineqs` | by class of obstacle, a list of pairs (A, b): an obstacle is where A y <= b |
 | `polygons` | by class of obstacle, a list of arrays of corners |
 
-A pickle can run any code when it is opened. These are therefore opened in a way that makes arrays and plain containers only.
+A pickle can run any code when it is opened. These are therefore opened by a reader that makes arrays and plain
+containers only.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ NAMES = ("all_images", "trajectories_dequantized", "ineqs", "polygons")
 
 # All that a pickle of arrays in dictionaries, lists and tuples is made of, in old and new versions of numpy.
 _ALLOWED = {
-    ("numpy", "ndarray"), ("numpy", "dtype"), ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),
-    ("numpy.core.multiarray", "scalar"), ("numpy._core.multiarray", "scalar"), ("numpy.core.numeric", "_frombuffer"),
-    ("numpy._core.numeric", "_frombuffer"), ("collections", "defaultdict"), ("collections", "OrderedDict"), ("builtins", "dict"),
-    ("builtins", "list"), ("builtins", "tuple"), ("_codecs", "encode"),
+    ("numpy", "ndarray"), ("numpy", "dtype"),
+    ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy.core.multiarray", "scalar"), ("numpy._core.multiarray", "scalar"),
+    ("numpy.core.numeric", "_frombuffer"), ("numpy._core.numeric", "_frombuffer"),
+    ("collections", "defaultdict"), ("collections", "OrderedDict"),
+    ("builtins", "dict"), ("builtins", "list"), ("builtins", "tuple"), ("_codecs", "encode"),
 }  # fmt: skip
 
 
@@ -47,7 +50,7 @@ class _Reader(pickle.Unpickler):
 
 
 def read(folder: str | os.PathLike[str], name: str) -> Mapping[Any, Any]:
-    """One of the pickles."""
+    """Reads the pickle of this name, one of `NAMES`."""
     places = [Path(folder, name + ending) for ending in (".pkl", ".pickle", ".p", "")]
     file = next((place for place in places if place.is_file()), None)
     if file is None:
@@ -64,7 +67,7 @@ def read(folder: str | os.PathLike[str], name: str) -> Mapping[Any, Any]:
 
 
 def scene_of(content: Mapping[Any, Any], scene: str, name: str) -> Any:
-    """The part of a scene, whose number may be an int or a text."""
+    """The entry of a scene, whose number may be an int or a text."""
     for key, value in content.items():
         if str(key) == str(scene):
             return value
@@ -73,7 +76,10 @@ def scene_of(content: Mapping[Any, Any], scene: str, name: str) -> Any:
 
 
 def constraint(folder: str | os.PathLike[str], scene: str | int) -> Constraint:
-    """Where one can be in a scene, from its inequalities: inside the picture and in none of the obstacles. Floats stand for exactly what they denote."""
+    """Where one can be in a scene, from its inequalities: inside the picture and in none of the obstacles.
+
+    Floats stand for exactly what they denote.
+    """
     width, height = _size(folder, str(scene))
     x, y = real("x"), real("y")
     parts = [x.between(0, width), y.between(0, height)]
@@ -81,7 +87,8 @@ def constraint(folder: str | os.PathLike[str], scene: str | int) -> Constraint:
         for number, (a, b) in enumerate(obstacles):
             a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float).reshape(-1)
             if a.ndim != 2 or a.shape != (len(b), 2) or not np.isfinite(a).all() or not np.isfinite(b).all():
-                raise FileError(f"obstacle {number} of class {kind}: A has shape {a.shape} and b {b.shape}; rows of two numbers each were expected")
+                shapes = f"A has shape {a.shape} and b {b.shape}"
+                raise FileError(f"obstacle {number} of class {kind}: {shapes}; rows of two numbers each were expected")
             sides = [float(p) * x + float(q) * y <= float(r) for (p, q), r in zip(a, b)]
             parts.append(~all_of(sides))
     return Constraint(all_of(parts), variables=["x", "y"])
@@ -91,8 +98,9 @@ def convert(folder: str | os.PathLike[str], scene: str | int, output: str | os.P
     """Writes a scene as files that `pal` reads, and returns their names.
 
     - `sceneN_constraints.geojson`: the obstacles as polygons, with the size of the picture as `bounds`;
-    - `sceneN_constraints.smt2`: the same from the inequalities;
-    - `sceneN_trajectories.csv`: columns trajectory_id, frame, x and y, in pixels, as `pal data` and `pal fit` take them; and `inside`, 1 where the position satisfies the constraint.
+    - `sceneN_constraints.smt2`: the same constraint, from the inequalities;
+    - `sceneN_trajectories.csv`: columns trajectory_id, frame, x and y, in pixels, as `pal data` and `pal fit` take
+      them; and `inside`, 1 where the position satisfies the constraint.
     """
     scene = str(scene)
     free = constraint(folder, scene)
@@ -102,13 +110,16 @@ def convert(folder: str | os.PathLike[str], scene: str | int, output: str | os.P
         for corners in polygons:
             ring = np.asarray(corners, dtype=float)
             if ring.ndim != 2 or ring.shape[1] != 2 or len(ring) < 3 or not np.isfinite(ring).all():
-                raise FileError(f"a polygon of class {kind} has shape {ring.shape}; at least three corners of two numbers were expected")
+                wanted = "at least three corners of two numbers were expected"
+                raise FileError(f"a polygon of class {kind} has shape {ring.shape}; {wanted}")
             closed = ring.tolist() + ([] if (ring[0] == ring[-1]).all() else [ring[0].tolist()])
-            features.append({"type": "Feature", "properties": {"class": str(kind)}, "geometry": {"type": "Polygon", "coordinates": [closed]}})
+            geometry = {"type": "Polygon", "coordinates": [closed]}
+            features.append({"type": "Feature", "properties": {"class": str(kind)}, "geometry": geometry})
     tracks = scene_of(read(folder, "trajectories_dequantized"), scene, "trajectories_dequantized")
     output = Path(output)
     output.mkdir(parents=True, exist_ok=True)
-    files = [output / f"scene{scene}_{name}" for name in ("constraints.geojson", "constraints.smt2", "trajectories.csv")]
+    names = ("constraints.geojson", "constraints.smt2", "trajectories.csv")
+    files = [output / f"scene{scene}_{name}" for name in names]
     map_ = {"type": "FeatureCollection", "bounds": [0, 0, width, height], "features": features}
     files[0].write_text(json.dumps(map_, indent=1) + "\n")
     files[1].write_text(free.to_smtlib())
@@ -128,5 +139,6 @@ def _size(folder: str | os.PathLike[str], scene: str) -> tuple[int, int]:
     """Width and height of the picture."""
     picture = np.asarray(scene_of(read(folder, "all_images"), scene, "all_images"))
     if picture.ndim not in (2, 3):
-        raise FileError(f"the picture of scene {scene} has shape {picture.shape}; (height, width, channels) was expected")
+        wanted = "(height, width, channels) was expected"
+        raise FileError(f"the picture of scene {scene} has shape {picture.shape}; {wanted}")
     return picture.shape[1], picture.shape[0]

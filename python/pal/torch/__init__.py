@@ -1,6 +1,11 @@
 """Densities on constraints as layers of PyTorch networks.
 
-A layer turns the outputs of a network into a `torch.distributions.Distribution` that gives zero mass to everything outside a constraint:
+A layer is the last layer of a network. It takes parameter vectors and returns a `torch.distributions.Distribution`,
+
+    p(y | x) = q(y; params) 1[y satisfies the constraint] / normaliser(params),        params = network(x),
+
+that gives exactly zero mass to everything outside the constraint (PAL paper, Eq. (PAL)). Normalisers and log-densities
+are tensor operations, so that training by maximum likelihood is exact, on any device.
 
 >>> import pal, torch
 >>> from pal.torch import SplineLayer
@@ -14,12 +19,30 @@ A layer turns the outputs of a network into a `torch.distributions.Distribution`
 [-inf, -inf, -inf, -inf, -inf]
 >>> loss = -p.log_prob(torch.tensor([0.25, 0.25])).mean()
 >>> loss.backward()
+
+The pipeline, and where its parts live:
+
+| step | module |
+|---|---|
+| outputs of a network to parameters of splines | `student_t`: [`StudentTHead`][pal.torch.StudentTHead] |
+| parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
+| one module per kind of family | `spline`, `sum_of_squares`; `mixture` is what mixtures share, `kinds` lists all |
+| what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
+| what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
+| membership and features of points, asked of the core | `_points` |
+| samples in short formats that stay inside | `_rounding` |
+| derivatives of samples | `_pathwise`, and `_lines` for integrals along lines |
 """
 
-from .student_t import StudentTHead
 from .distribution import ConstrainedDistribution, InRegion, Marginals
+from .kinds import LAYERS
 from .layer import Layer
+from .normaliser import Normaliser
 from .spline import SplineLayer
+from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
 
-__all__ = ["StudentTHead", "ConstrainedDistribution", "InRegion", "Layer", "Marginals", "SplineLayer", "SumOfSquaresLayer"]
+__all__ = [
+    "LAYERS", "ConstrainedDistribution", "InRegion", "Layer", "Marginals", "Normaliser", "SplineLayer", "StudentTHead",
+    "SumOfSquaresLayer",
+]  # fmt: skip

@@ -1,92 +1,133 @@
-"""What the core knows of points, as operators that `torch.compile` can leave in its graphs."""
+"""What the core knows of points, as operators that `torch.compile` can leave in its graphs.
+
+The arguments of an operator are tensors, numbers and text. In a graph, a family is therefore named by a fingerprint of
+its content, under which the `PointOracle` of all layers on that family is found, for as long as one of them lives.
+"""
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import weakref
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from ..family import Family
-
-_families: weakref.WeakValueDictionary[int, Family] = weakref.WeakValueDictionary()
-_numbers = itertools.count()
+from ..families import Family
 
 
-def register(family: Family) -> int:
-    """A number by which operators find the family, as long as somebody else holds it."""
-    number = next(_numbers)
-    _families[number] = family
-    return number
+class PointOracle:
+    """Exact membership and features of points for one family. Families of equal content share one."""
+
+    family: Family
+    fingerprint: str
+
+    def __new__(cls, family: Family) -> PointOracle:
+        content = f"{family.constraint.to_smtlib()}\0{family._core.settings_json}"
+        fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        oracle = _oracles.get(fingerprint)
+        if oracle is None:
+            oracle = super().__new__(cls)
+            oracle.family, oracle.fingerprint = family, fingerprint
+            oracle = _oracles.setdefault(fingerprint, oracle)
+        return oracle
+
+    def contains(self, points: Tensor) -> Tensor:
+        """Exact membership of points, one per row."""
+        # In a graph, an operator; otherwise the way through the dispatcher would take longer than the answer.
+        if torch.compiler.is_compiling():
+            return _OPERATORS.contains(points.detach(), self.fingerprint)
+        return _contains(points, self.family)
+
+    def features(self, points: Tensor, width: int) -> tuple[Tensor, Tensor]:
+        """Features of points, one row of `width` numbers each, and exact membership.
+
+        Features have derivatives of any order with respect to the points.
+        """
+        orders = [0] * points.shape[-1]
+        if points.requires_grad or torch.compiler.is_compiling():
+            return _OPERATORS.features(points, self.fingerprint, width, orders)
+        return _features(points, self.family, width, orders)
+
+    def __copy__(self) -> PointOracle:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PointOracle:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PointOracle, (self.family,)
 
 
-def _flat(points: torch.Tensor) -> np.ndarray:
+_oracles: weakref.WeakValueDictionary[str, PointOracle] = weakref.WeakValueDictionary()
+
+
+def _family(fingerprint: str) -> Family:
+    oracle = _oracles.get(fingerprint)
+    if oracle is None:
+        raise RuntimeError("the layer that this graph was made from is gone; keep it, or make an equal one")
+    return oracle.family
+
+
+def _flat(points: Tensor) -> np.ndarray:
     return points.detach().to("cpu", torch.float64).contiguous().view(-1).numpy()
 
 
-def _inside(points: torch.Tensor, family: int) -> torch.Tensor:
+def _contains(points: Tensor, family: Family) -> Tensor:
     if points.shape[0] == 0:
         return torch.empty(0, dtype=torch.bool, device=points.device)
-    flags = _families[family]._core.contains(_flat(points))
-    return torch.from_numpy(flags).to(points.device)
+    return torch.from_numpy(family._core.contains(_flat(points))).to(points.device)
 
 
-def _features(points: torch.Tensor, family: int, width: int, orders: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+def _features(points: Tensor, family: Family, width: int, orders: list[int]) -> tuple[Tensor, Tensor]:
     if points.shape[0] == 0:
         empty = torch.empty(0, width, dtype=torch.float64, device=points.device)
         return empty, torch.empty(0, dtype=torch.bool, device=points.device)
-    values, flags = _families[family]._core.features(_flat(points), orders)
+    values, inside = family._core.features(_flat(points), orders)
     rows = torch.from_numpy(values.reshape(-1, width)).to(points.device)
-    return rows, torch.from_numpy(flags).to(points.device)
+    return rows, torch.from_numpy(inside).to(points.device)
 
 
-def _remember(ctx: Any, inputs: tuple[torch.Tensor, int, int, list[int]], output: Any) -> None:
+def _setup_context(ctx: Any, inputs: tuple[Tensor, str, int, list[int]], output: Any) -> None:
     points, ctx.family, ctx.width, ctx.orders = inputs
     ctx.save_for_backward(points)
 
 
-def _backward(ctx: Any, rows: torch.Tensor, flags: None) -> tuple[torch.Tensor, None, None, None]:
+def _backward(ctx: Any, rows: Tensor, inside: None) -> tuple[Tensor, None, None, None]:
     (points,) = ctx.saved_tensors
-    slopes = []
+    gradient = []
     for j in range(points.shape[-1]):
-        # The operator again, so that it has gradients itself, up to any order.
+        # The operator again, so that it has derivatives itself, up to any order.
         orders = [order + (k == j) for k, order in enumerate(ctx.orders)]
-        slopes.append((rows * _OPS.features(points, ctx.family, ctx.width, orders)[0]).sum(-1))
-    return torch.stack(slopes, -1), None, None, None
+        gradient.append((rows * _OPERATORS.features(points, ctx.family, ctx.width, orders)[0]).sum(-1))
+    return torch.stack(gradient, -1), None, None, None
 
 
-torch.library.define("pal::inside", "(Tensor points, int family) -> Tensor")
-torch.library.impl("pal::inside", "CompositeExplicitAutograd", _inside)
-torch.library.define("pal::features", "(Tensor points, int family, int width, int[] orders) -> (Tensor, Tensor)")
-torch.library.impl("pal::features", "CompositeExplicitAutograd", _features)
-torch.library.register_autograd("pal::features", _backward, setup_context=_remember)
-_OPS = torch.ops.pal
+torch.library.define("pal::contains", "(Tensor points, str family) -> Tensor")
+torch.library.define("pal::features", "(Tensor points, str family, int width, int[] orders) -> (Tensor, Tensor)")
+_OPERATORS = torch.ops.pal
 
 
-@torch.library.register_fake("pal::inside")
-def _(points: torch.Tensor, family: int) -> torch.Tensor:
+@torch.library.impl("pal::contains", "CompositeExplicitAutograd")
+def _(points: Tensor, family: str) -> Tensor:
+    return _contains(points, _family(family))
+
+
+@torch.library.impl("pal::features", "CompositeExplicitAutograd")
+def _(points: Tensor, family: str, width: int, orders: list[int]) -> tuple[Tensor, Tensor]:
+    return _features(points, _family(family), width, orders)
+
+
+torch.library.register_autograd("pal::features", _backward, setup_context=_setup_context)
+
+
+@torch.library.register_fake("pal::contains")
+def _(points: Tensor, family: str) -> Tensor:
     return points.new_empty(points.shape[0], dtype=torch.bool)
 
 
 @torch.library.register_fake("pal::features")
-def _(points: torch.Tensor, family: int, width: int, orders: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+def _(points: Tensor, family: str, width: int, orders: list[int]) -> tuple[Tensor, Tensor]:
     rows = points.new_empty(points.shape[0], width, dtype=torch.float64)
     return rows, points.new_empty(points.shape[0], dtype=torch.bool)
-
-
-def inside(points: torch.Tensor, family: int) -> torch.Tensor:
-    """Exact membership of points, one per row."""
-    # In a graph, an operator; otherwise the way through the dispatcher would take longer than the answer.
-    if torch.compiler.is_compiling():
-        return _OPS.inside(points.detach(), family)
-    return _inside(points, family)
-
-
-def features(points: torch.Tensor, family: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Features of points, one per row, and exact membership. They have gradients of any order with respect to the points."""
-    orders = [0] * points.shape[-1]
-    if points.requires_grad or torch.compiler.is_compiling():
-        return _OPS.features(points, family, width, orders)
-    return _features(points, family, width, orders)

@@ -13,10 +13,12 @@ from ..formula import Constraint
 
 
 def inside(points: Tensor, constraint: Constraint, like: Tensor) -> Tensor:
-    """Points in doubles that satisfy a constraint, in the precision and on the device of another tensor, where they satisfy it too.
+    """Points in float64 that satisfy a constraint, rounded to the precision of another tensor so that they satisfy it
+    still.
 
-    Rounding to a shorter format moves a point by up to half a unit in its last place, and perhaps out of the constraint. It is then moved on to the
-    nearest of its neighbours that is inside, in steps that double.
+    Rounding to a shorter format moves a point by up to half a unit in its last place, and perhaps out of the
+    constraint. It is then moved on to the nearest of its neighbours that is inside, in steps that double. The result is
+    on the device of the other tensor.
     """
     if like.dtype == torch.float64 or points.numel() == 0:
         return points.to(like.device, like.dtype)
@@ -47,5 +49,7 @@ def _neighbours(exact: Tensor, constraint: Constraint, dtype: torch.dtype) -> Te
         result[left[hit]] = candidates[hit, first[hit]]
         found[left[hit]] = True
     if not bool(found.all()):
-        raise QueryError(f"a part of the region is so thin that no point near it has coordinates of type {dtype}; use double precision")
+        raise QueryError(
+            f"a part of the region is so thin that no point near it has coordinates of type {dtype}; use torch.float64"
+        )
     return result

@@ -1,4 +1,4 @@
-"""The distribution that a layer returns."""
+"""The distribution that a layer returns: one density on the constraint for each parameter vector of a batch."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ..density import Density, Entropy, Marginal, Mode
 from ..errors import QueryError
 from ..formula import Constraint, Formula
 from . import _pathwise, _rounding
+from .normaliser import Normaliser
 
 if TYPE_CHECKING:
     from .layer import Layer
@@ -41,7 +42,7 @@ class _Finite(constraints.Constraint):
     event_dim = 1
 
     def check(self, value: Tensor) -> Tensor:
-        # The sum of finite numbers may be infinite, but one that is finite is a sum of finite numbers: several times as fast.
+        # The sum of finite numbers may be infinite, but a finite sum is one of finite numbers: several times as fast.
         total = value.detach().sum().isfinite()
         if not torch.compiler.is_compiling() and bool(total):
             return total.expand(value.shape[:-1])
@@ -49,27 +50,45 @@ class _Finite(constraints.Constraint):
 
 
 class ConstrainedDistribution(Distribution):
-    """Densities on a constraint, one for each parameter vector of a batch.
+    """Densities on a constraint, one for each parameter vector of a batch (PAL paper, Eq. (PAL)):
 
-    `log_prob`, `probability`, `mean`, `variance` and `covariance` are tensor operations with gradients. `sample`, `mode`, `entropy`, `cdf` and `marginal` are
-    computed by the core and have none. `rsample`, where it exists, has first derivatives.
+        p(y) = q(y; params) 1[y satisfies the constraint] / normaliser(params)
+
+    `log_prob`, `probability`, `mean`, `variance` and `covariance` are tensor operations with derivatives. `sample`,
+    `mode`, `entropy`, `cdf` and `marginal` are computed by the core and have none. `rsample`, where it exists, has
+    first derivatives.
 
     Unlike other distributions, `log_prob` accepts any point: it is minus infinity outside the constraint.
+
+    Args:
+        layer: the layer whose constants are used.
+        params: parameter vectors along the last axis.
+        normaliser: by which integrals the components are divided; by default those over the constraint of the layer.
+        event: the form of what is known to hold besides, as [`condition`][pal.torch.ConstrainedDistribution.condition]
+            sets it.
+        validate_args: whether parameters that are not finite are an error at once.
     """
 
     arg_constraints = {"params": _Finite()}
 
     def __init__(
-        self, layer: Layer, params: Tensor, condition: Formula | None = None, validate_args: bool | None = None
+        self,
+        layer: Layer,
+        params: Tensor,
+        normaliser: Normaliser | None = None,
+        event: Normaliser | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         if not isinstance(params, Tensor) or not params.is_floating_point():
             kind = params.dtype if isinstance(params, Tensor) else type(params).__name__
             raise TypeError(f"params must be a tensor of floating-point numbers, not {kind}")
         if params.dim() == 0 or params.shape[-1] != layer.num_params:
-            raise ValueError(f"params need {layer.num_params} numbers along the last axis; the shape is {tuple(params.shape)}")
+            shape = tuple(params.shape)
+            raise ValueError(f"params need {layer.num_params} numbers along the last axis; the shape is {shape}")
         self.layer = layer
         self.params = params
-        self._condition = condition
+        self.normaliser = layer.normaliser if normaliser is None else normaliser
+        self._event = event
         self._variables = layer.family.variables
         super().__init__(params.shape[:-1], torch.Size([len(self._variables)]), validate_args=validate_args)
 
@@ -80,9 +99,15 @@ class ConstrainedDistribution(Distribution):
 
     @property
     def constraint(self) -> Constraint:
-        """The same as a constraint."""
-        whole = self.layer.constraint
-        return whole if self._condition is None else whole & self._condition
+        """The constraint that all samples satisfy."""
+        constraint, condition = self.layer.constraint, self._condition
+        return constraint if condition is None else constraint & condition
+
+    @property
+    def _condition(self) -> Formula | None:
+        """What holds besides the constraint of the layer."""
+        # The form of an event is that of the conditions of the normaliser and of the event together.
+        return self.normaliser.condition if self._event is None else self._event.condition
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
@@ -91,7 +116,7 @@ class ConstrainedDistribution(Distribution):
 
     @property
     def _paths(self) -> _pathwise.Paths:
-        """The geometry of pathwise gradients, kept with what it belongs to."""
+        """The geometry of pathwise derivatives, kept with what it belongs to."""
         owner = (self.layer if self._condition is None else self).__dict__
         if "_known_paths" not in owner:
             owner["_known_paths"] = _pathwise.Paths(self.layer, self.constraint)
@@ -100,7 +125,7 @@ class ConstrainedDistribution(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> ConstrainedDistribution:
         """The same densities in a larger batch."""
         params = self.params.expand(*torch.Size(batch_shape), self.params.shape[-1])
-        return ConstrainedDistribution(self.layer, params, self._condition, validate_args=False)
+        return ConstrainedDistribution(self.layer, params, self.normaliser, self._event, validate_args=False)
 
     @property
     def _rows(self) -> Tensor:
@@ -108,68 +133,75 @@ class ConstrainedDistribution(Distribution):
         rows = self.params.reshape(-1, self.params.shape[-1])
         return rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
 
-    def _numpy(self) -> np.ndarray:
-        return self._rows.detach().to("cpu", torch.float64).numpy()
+    def _core_params(self) -> np.ndarray:
+        """Parameters for the core, whose densities, given the condition, are these."""
+        with torch.no_grad():
+            rows = self.layer.conditional_params(self._rows.detach().double(), self.normaliser)
+        return rows.cpu().numpy()
 
     def log_prob(self, value: Tensor) -> Tensor:
         """The log-density of points along the last axis: minus infinity outside, never NaN.
 
-        Where a density is zero inside the constraint, or too small for the precision of the parameters, it is the logarithm of the smallest number at
-        hand, so that training can go on.
+        Where a density is zero inside the constraint, or too small for the precision of the parameters, it is the
+        logarithm of the smallest number at hand, so that training can go on.
         """
         n = self.event_shape[0]
         if value.dim() == 0 or value.shape[-1] != n:
             raise ValueError(f"points need {n} coordinates along the last axis; the shape is {tuple(value.shape)}")
-        # One point each is how networks are trained: no time is lost on it.
+        # One point for each row is how networks are trained: no time is lost on it.
         full = batch = self.batch_shape
         if value.shape[:-1] != batch:
             full = torch.broadcast_shapes(value.shape[:-1], batch)
         if 0 in full:
-            # Nothing, but with gradients.
+            # An empty tensor that has gradients nevertheless.
             return (self.params.sum() * 0).expand(full)
         rows = self._rows
         if full[len(full) - len(batch) :] != batch:
             batch = full
             rows = self.params.expand(*full, -1).reshape(-1, self.params.shape[-1]).to(rows.dtype)
+        form = self.normaliser.form
         if full == batch:
             points = value.expand(*full, n).reshape(-1, n).to(torch.float64)
-            logs = self._logs(*self.layer.log_terms_each(rows, points), points, self._log_mass(rows))
+            logs, inside = self.layer.log_components_paired(rows, points, form)
+            logs = self._log_density(logs, inside, points, self._log_mass(rows))
         else:
             points = value.expand(*full, n).reshape(-1, batch.numel(), n).transpose(0, 1).to(torch.float64)
-            logs = self._logs(*self.layer.log_terms(rows, points), points, self._log_mass(rows).unsqueeze(-1)).transpose(0, 1)
+            logs, inside = self.layer.log_components(rows, points, form)
+            logs = self._log_density(logs, inside, points, self._log_mass(rows).unsqueeze(-1)).transpose(0, 1)
         return logs.reshape(full).to(self.params.dtype)
 
-    def _logs(self, terms: Tensor, inside: Tensor, points: Tensor, log_mass: Tensor) -> Tensor:
+    def _log_density(self, log_components: Tensor, inside: Tensor, points: Tensor, log_mass: Tensor) -> Tensor:
         if self._condition is not None:
             inside = inside & self.support.check(points)
-        return (terms.logsumexp(-1) - log_mass).masked_fill(~inside, -math.inf)
+        return (log_components.logsumexp(-1) - log_mass).masked_fill(~inside, -math.inf)
 
     def _log_mass(self, rows: Tensor) -> Tensor:
-        """The logarithm of the volume of the box, which terms are relative to, times the probability of the condition."""
-        volume = rows.new_tensor([self.layer._recipe["log_volume"]])
-        return volume if self._condition is None else volume + self._mass(rows).log()
+        """The logarithm of the volume of the box, which components are relative to, times the probability of the
+        event."""
+        volume = rows.new_tensor([self.layer._log_volume])
+        return volume if self._event is None else volume + self._mass(rows).log()
 
     def _mass(self, rows: Tensor) -> Tensor:
-        """The probability of the condition."""
-        return self.layer.expectation(rows, self.layer.form(self._condition))
+        """The probability of the event."""
+        assert self._event is not None, "asked for only where there is an event"
+        return self.layer.expectation(rows, self.normaliser.form, self._event.form)
 
     def _expectation(self, condition: Formula | bool, powers: Sequence[int] = ()) -> Tensor:
         """The expectation of a monomial in box coordinates on an event, given the condition."""
         rows = self._rows
         given = True if self._condition is None else self._condition
-        value = self.layer.expectation(rows, self.layer.form(given & condition, powers))
-        if self._condition is not None:
-            value = value / self._mass(rows)
-        return value
+        form = self.layer.integral_form(given & condition, powers)
+        value = self.layer.expectation(rows, self.normaliser.form, form)
+        return value if self._event is None else value / self._mass(rows)
 
-    def probability(self, gamma: Formula) -> Tensor:
-        """The probability of a further constraint, with gradients."""
-        return self._expectation(gamma).clamp(0, 1).reshape(self.batch_shape).to(self.params.dtype)
+    def probability(self, event: Formula) -> Tensor:
+        """The probability of an event, with derivatives."""
+        return self._expectation(event).clamp(0, 1).reshape(self.batch_shape).to(self.params.dtype)
 
-    def condition(self, gamma: Formula) -> ConstrainedDistribution:
-        """The densities given that a further constraint holds: zero elsewhere."""
-        both = gamma if self._condition is None else self._condition & gamma
-        new = ConstrainedDistribution(self.layer, self.params, both, validate_args=False)
+    def condition(self, condition: Formula) -> ConstrainedDistribution:
+        """The densities given that a condition holds: zero elsewhere."""
+        event = self.layer.normaliser_on(condition if self._condition is None else self._condition & condition)
+        new = ConstrainedDistribution(self.layer, self.params, self.normaliser, event, validate_args=False)
         with torch.no_grad():
             mass = new._mass(new._rows)
         if not bool((mass > 0).all()):
@@ -178,17 +210,17 @@ class ConstrainedDistribution(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The means of the variables, with gradients."""
+        """The means of the variables, with derivatives."""
         edges = self.layer.family.edges
         parts = []
         for j, axis in enumerate(edges):
-            share = self._expectation(True, [int(k == j) for k in range(len(edges))])
-            parts.append(float(axis[0]) + float(axis[-1] - axis[0]) * share)
+            fraction = self._expectation(True, [int(k == j) for k in range(len(edges))])
+            parts.append(float(axis[0]) + float(axis[-1] - axis[0]) * fraction)
         return torch.stack(parts, -1).reshape(*self.batch_shape, len(edges)).to(self.params.dtype)
 
     @property
     def covariance(self) -> Tensor:
-        """The covariance matrices of the variables, with gradients."""
+        """The covariance matrices of the variables, with derivatives."""
         edges = self.layer.family.edges
         n = len(edges)
         unit = np.eye(n, dtype=int)
@@ -204,17 +236,18 @@ class ConstrainedDistribution(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The variances of the variables, with gradients."""
+        """The variances of the variables, with derivatives."""
         return self.covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0)
 
     def densities(self) -> list[Density]:
-        """One density of the core for each parameter vector, for all further questions."""
+        """One [`Density`][pal.Density] for each parameter vector, for all further questions."""
         if self._condition is None:
-            return self.layer.family.densities(self._numpy())
-        return self.layer.family.condition(self._condition, self._numpy())
+            return self.layer.family.densities(self._core_params())
+        return self.layer.family.condition(self._condition, self._core_params())
 
     def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
-        """Independent samples, every one of which satisfies the constraint exactly, in the precision of the parameters."""
+        """Independent samples in the precision of the parameters, every one of which satisfies the constraint
+        exactly."""
         shape = torch.Size(sample_shape)
         with torch.no_grad():
             return _rounding.inside(self._draw(shape), self.constraint, self.params)
@@ -227,24 +260,27 @@ class ConstrainedDistribution(Distribution):
         # The generator of PyTorch decides, so that its seed means the same samples.
         seed = int(torch.randint(2**62, (), dtype=torch.int64))
         if self._condition is None:
-            samples = self.layer.family.sample(self._numpy(), count, seed)
+            samples = self.layer.family.sample(self._core_params(), count, seed)
         else:
             parts = [density.sample(count, seed + row) for row, density in enumerate(self.densities())]
             samples = np.stack(parts)
         return torch.from_numpy(samples.reshape(-1, count, n)).transpose(0, 1).reshape(*shape, *batch, n)
 
     def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
-        """Samples with pathwise gradients, by implicit differentiation of the inverse transform; in the precision of the parameters.
+        """Samples with pathwise derivatives, by implicit differentiation of the inverse transform, in the precision of
+        the parameters.
 
-        For convex regions, where samples move continuously with the parameters; also for a condition under which a region becomes convex. Where a
-        sample would have to jump across an obstacle no pathwise gradient exists, and this is an error: use `log_prob` and a score-function estimate
-        there. Gradients are of first order only. The work, all of it in the backward pass, grows quickly with the number of variables and of knots.
+        For convex regions, where samples move continuously with the parameters; also for a condition under which a
+        region becomes convex. Where a sample would have to jump across an obstacle, no pathwise derivative exists, and
+        this is an error: use `log_prob` and a score-function estimate there. Derivatives are of first order only. The
+        work, all of it in the backward pass, grows quickly with the number of variables and of knots.
         """
         paths = self._paths
         if paths.obstacle is not None:
-            raise NotImplementedError(f"no pathwise gradients: {paths.obstacle}; use log_prob and a score-function estimate")
+            message = f"no pathwise derivatives: {paths.obstacle}; use log_prob and a score-function estimate"
+            raise NotImplementedError(message)
         fixed = _rounding.inside(self._draw(torch.Size(sample_shape)), self.constraint, self.params)
-        return _pathwise.Moving.apply(self._rows, fixed, self.layer, paths)
+        return _pathwise.MovingSamples.apply(self._rows, fixed, self.layer, paths, self.normaliser.form)
 
     @property
     def mode(self) -> Tensor:
@@ -255,24 +291,25 @@ class ConstrainedDistribution(Distribution):
         return _rounding.inside(points, self.constraint, self.params)
 
     def modes(self, **options: Any) -> list[Mode]:
-        """The same in doubles, with certificates; options as of [`Density.mode`][pal.Density.mode]."""
+        """The points of largest density in float64, with certificates; options as of
+        [`Density.mode`][pal.Density.mode]."""
         if self._condition is None:
-            return self.layer.family.mode(self._numpy(), **options)
+            return self.layer.family.mode(self._core_params(), **options)
         return [density.mode(**options) for density in self.densities()]
 
     def entropies(self, tolerance: float = 1e-6) -> list[Entropy]:
-        """The entropies in doubles, with estimates of their errors."""
+        """The entropies in float64, with estimates of their errors."""
         if self._condition is None:
-            return self.layer.family.entropy(self._numpy(), tolerance)
+            return self.layer.family.entropy(self._core_params(), tolerance)
         return [density.entropy(tolerance) for density in self.densities()]
 
     def entropy(self) -> Tensor:
-        """The differential entropies in nats, to 1e-6; without gradients."""
+        """The differential entropies in nats, to 1e-6; without derivatives."""
         values = torch.tensor([entropy.value for entropy in self.entropies()], dtype=torch.float64)
         return values.reshape(self.batch_shape).to(self.params)
 
     def cdf(self, value: Tensor) -> Tensor:
-        """The probability that no variable exceeds its coordinate; without gradients."""
+        """The probability that no variable exceeds its coordinate; without derivatives."""
         n = self.event_shape[0]
         full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         points = value.detach().expand(*full, n).reshape(-1, n).to("cpu", torch.float64).tolist()
@@ -284,15 +321,16 @@ class ConstrainedDistribution(Distribution):
     def marginal(self, variable: str) -> Marginals:
         """The exact marginals of one variable."""
         if self._condition is None:
-            marginals = self.layer.family.marginal(variable, self._numpy())
+            marginals = self.layer.family.marginal(variable, self._core_params())
         else:
             marginals = [density.marginal(variable) for density in self.densities()]
         return Marginals(marginals, self.batch_shape, self.params)
 
     def given(self, values: Mapping[str, float]) -> list[Density]:
-        """The densities of the other variables, given values of some, as densities of the core."""
+        """The densities of the other variables, given values of some, one [`Density`][pal.Density] for each
+        parameter vector."""
         if self._condition is None:
-            return self.layer.family.given(values, self._numpy())
+            return self.layer.family.given(values, self._core_params())
         return [density.given(values) for density in self.densities()]
 
     def __repr__(self) -> str:
@@ -327,11 +365,12 @@ class Marginals:
 
     @property
     def mean(self) -> Tensor:
-        """The means."""
-        return torch.tensor([m.mean for m in self.marginals], dtype=torch.float64).reshape(self.batch_shape).to(self._like)
+        """The means of the variable."""
+        values = [m.mean for m in self.marginals]
+        return torch.tensor(values, dtype=torch.float64).reshape(self.batch_shape).to(self._like)
 
     @property
     def variance(self) -> Tensor:
-        """The variances."""
+        """The variances of the variable."""
         values = [m.variance for m in self.marginals]
         return torch.tensor(values, dtype=torch.float64).reshape(self.batch_shape).to(self._like)

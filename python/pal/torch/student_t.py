@@ -1,4 +1,4 @@
-"""Splines in the shape of bumps: few outputs of a network in place of many."""
+"""A head for spline layers: location, scale and tail of Student's t distributions in place of values at all knots."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch.nn.functional import softplus
 
 from .spline import SplineLayer
 
-# StudentTHead that are narrower than the space between knots would fall through.
-_NARROWEST = 0.35
-# The square of a bump must have an integral on the whole line: its tail must be longer than 1/2.
-_LONGEST_TAIL = 0.6
-# Outputs of an untrained network lie between about -1 and 1; places, over the whole axis.
+# Components narrower than the distance of knots would fall through between them.
+_MIN_SCALE = 0.35
+# The square must have an integral on the whole line: its exponent must be above 1/2.
+_MIN_TAIL = 0.6
+# Outputs of an untrained network lie between about -1 and 1; locations, over the whole axis.
 _REACH = 6.0
 
 
 class StudentTHead(nn.Module):
-    """From places, widths and tails to the parameters of a `SplineLayer`.
+    """From locations, scales and tails to the parameters of a [`SplineLayer`][pal.torch.SplineLayer].
 
-    To say where something will be, a network on plain parameters has to raise a few knots and lower all others, and must learn that for every place
-    anew. Here it says it in three numbers per axis and component: a place m, a width w and a tail a, all in bins. The knot at p gets the value and
-    the derivative of
+    To say where something will be, a network on plain parameters has to raise a few knots and lower all others, and
+    must learn that for every location anew. Here it says it in three numbers per axis and component: a location m, a
+    scale w and a tail a, all in bins. The knot at p gets the value and the derivative of
 
         s(p) = (1 + u^2 / a)^(-a / 2),        u = (p - m) / w,
 
@@ -49,8 +49,8 @@ class StudentTHead(nn.Module):
     def __init__(self, layer: SplineLayer) -> None:
         super().__init__()
         if not isinstance(layer, SplineLayer):
-            raise TypeError(f"head are for a SplineLayer, not for {type(layer).__name__}")
-        self._mixtures = layer._recipe["components"]
+            raise TypeError(f"a StudentTHead is for a SplineLayer, not for {type(layer).__name__}")
+        self._components = layer.family.num_components
         self._edges = [np.asarray(edges) for edges in layer.family.edges]
         # Axes with as many knots are worked on together: half as many operations.
         alike = len({len(edges) for edges in self._edges}) == 1
@@ -67,28 +67,31 @@ class StudentTHead(nn.Module):
     @property
     def num_params(self) -> int:
         """How many outputs a network must have."""
-        return self._mixtures * (1 + 3 * len(self._edges))
+        return self._components * (1 + 3 * len(self._edges))
 
     def forward(self, outputs: Tensor) -> Tensor:
         """The parameters of the layer for outputs along the last axis."""
-        logit, *rest = outputs.unflatten(-1, (self._mixtures, -1)).split([1] + [3 * len(group) for group in self._groups], -1)
-        splines = [self._spline(part.unflatten(-1, (-1, 3)), getattr(self, f"knots{k}").to(part)) for k, part in enumerate(rest)]
+        widths = [3 * len(group) for group in self._groups]
+        logit, *parts = outputs.unflatten(-1, (self._components, -1)).split([1, *widths], -1)
+        knots = [getattr(self, f"knots{k}").to(outputs) for k in range(len(parts))]
+        splines = [self._spline(part.unflatten(-1, (-1, 3)), at) for part, at in zip(parts, knots)]
         return torch.cat([logit, *splines], -1).flatten(-2)
 
     @staticmethod
-    def _spline(head: Tensor, knots: Tensor) -> Tensor:
+    def _spline(outputs: Tensor, knots: Tensor) -> Tensor:
         """Values and derivatives at the knots of some axes, axis by axis."""
-        place, width, tail = head.split(1, -1)
-        width, tail = softplus(width) + _NARROWEST, softplus(tail) + _LONGEST_TAIL
-        u = (knots - place * ((knots.shape[-1] - 1) / _REACH)) / width
+        location, scale, tail = outputs.split(1, -1)
+        scale, tail = softplus(scale) + _MIN_SCALE, softplus(tail) + _MIN_TAIL
+        u = (knots - location * ((knots.shape[-1] - 1) / _REACH)) / scale
         q = 1 + u * u / tail
         log = q.log() * (-0.5 * tail)
         # Densities do not depend on the scale, so its gradient is zero and need not be followed.
         values = (log - log.detach().amax(-1, keepdim=True)).exp()
-        return torch.cat([values, -values * u / (q * width)], -1).flatten(-2)
+        return torch.cat([values, -values * u / (q * scale)], -1).flatten(-2)
 
     def start(self, points: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        """Outputs to begin with, for instance as the bias of a last layer: bumps at some of the points, as wide as so many bumps must be.
+        """Outputs to begin with, for instance as the bias of a last layer: components at randomly chosen points, wide
+        enough to cover all points together.
 
         >>> import pal, torch
         >>> (x,) = pal.reals("x")
@@ -98,13 +101,14 @@ class StudentTHead(nn.Module):
         ...     _ = last.bias.copy_(head.start(torch.tensor([[0.2], [0.9]])))
         """
         points = points.detach().cpu().double().reshape(-1, len(self._edges))
-        rows = torch.randint(len(points), (self._mixtures,), generator=generator)
-        spread = points.std(0, correction=0) / self._mixtures ** (1 / len(self._edges))
-        parts = [torch.zeros(self._mixtures, 1, dtype=torch.float64)]
+        rows = torch.randint(len(points), (self._components,), generator=generator)
+        spread = points.std(0, correction=0) / self._components ** (1 / len(self._edges))
+        parts = [torch.zeros(self._components, 1, dtype=torch.float64)]
         for j, edges in enumerate(self._edges):
             bin = self._bin(edges)
-            place = (points[rows, j] - edges[0]) / bin / ((len(edges) - 1) / _REACH)
-            width = max(float(spread[j]) / bin - _NARROWEST, 0.1)
-            width = width + math.log(-math.expm1(-width))
-            parts.append(torch.stack([place, torch.full_like(place, width), torch.zeros_like(place)], -1))
+            location = (points[rows, j] - edges[0]) / bin / ((len(edges) - 1) / _REACH)
+            scale = max(float(spread[j]) / bin - _MIN_SCALE, 0.1)
+            # The inverse of softplus.
+            scale = scale + math.log(-math.expm1(-scale))
+            parts.append(torch.stack([location, torch.full_like(location, scale), torch.zeros_like(location)], -1))
         return torch.cat(parts, -1).flatten().to(torch.get_default_dtype())

@@ -1,54 +1,75 @@
-"""Families of densities compiled on a region: questions about many parameter vectors at once."""
+"""What families of all kinds share: questions about many parameter vectors at once, and files."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Union
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _arrays, _core
-from ._arrays import Doubles
-from ._core import Formula
-from .density import Density, Entropy, Marginal, Mode, _pairs
-from .errors import FileError
-from .formula import Constrained, Constraint, Number
-from .integrals import Integrand
-from .region import Region
+from .. import _arrays, _core
+from .._arrays import FloatArray
+from .._core import Formula
+from ..density import Density, Entropy, Marginal, Mode, _pairs
+from ..errors import FileError
+from ..formula import Constrained, Constraint
+from ..integrals import Integrand
+from ..region import Region
 
 
 class Model(NamedTuple):
     """What a file holds: a family, and parameter vectors, one per row, or `None`."""
 
     family: Family
-    params: Doubles | None
+    params: FloatArray | None
 
 
 class Family:
-    """What spline mixtures and sums of squares share. Parameters and points are arrays with one vector along the last axis.
+    """A family of densities on a constraint, whatever its kind: one density for every parameter vector,
 
-    A family never changes and may be used by many threads.
+        p(y; params) = q(y; params) 1[y satisfies the constraint] / normaliser(params)
+
+    Parameters and points are arrays with one vector along the last axis. A family never changes and may be used by many
+    threads. The kinds are [`SplineMixture`][pal.SplineMixture], [`SumOfSquares`][pal.SumOfSquares] and
+    [`HistogramMixture`][pal.HistogramMixture].
     """
+
+    #: The name of the kind, as files and the program have it.
+    kind: ClassVar[str]
+    #: The class of the core that holds the settings of this kind.
+    settings_class: ClassVar[type]
+    #: The names of the settings that the constructor takes.
+    options: ClassVar[tuple[str, ...]]
+    #: The largest number of variables; `None` where there is no limit but memory.
+    max_variables: ClassVar[int | None] = None
 
     _core: _core.Family
 
     def __init__(self) -> None:
-        raise TypeError("use SplineMixture or SumOfSquares")
+        from . import KINDS
+
+        raise TypeError(f"use {', '.join(kind.__name__ for kind in KINDS[:-1])} or {KINDS[-1].__name__}")
+
+    def _compile(self, region: Region | Constrained, settings: Any) -> None:
+        self._core = _core.Family(as_region(region)._core, settings)
 
     @classmethod
     def _of(cls, core: _core.Family) -> Family:
-        kind = {"spline": SplineMixture, "sum-of-squares": SumOfSquares}[json.loads(core.settings)["family"]]
+        from . import KINDS
+
+        settings = core.settings
+        kind = next(kind for kind in KINDS if isinstance(settings, kind.settings_class))
         new = kind.__new__(kind)
         new._core = core
         return new
 
     @property
     def constraint(self) -> Constraint:
-        """What it was compiled on."""
+        """The constraint that the family was compiled on."""
         return Constraint._of(self._core.constraint)
 
     @property
@@ -57,32 +78,39 @@ class Family:
         return self.constraint.variables
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """How it was set up, as files have it."""
-        return json.loads(self._core.settings)
+    def settings(self) -> Any:
+        """How the family was set up: an object with one attribute per setting."""
+        return self._core.settings
+
+    @cached_property
+    def recipe(self) -> Any:
+        """The constants with which a tensor framework computes log-densities by itself, computed once."""
+        return self._core.recipe()
 
     @property
     def num_params(self) -> int:
-        """Numbers in a parameter vector."""
+        """The number of entries of a parameter vector."""
         return self._core.num_params
 
     @property
     def num_components(self) -> int:
-        """Components of the mixture, or squares in the sum."""
+        """The number of mixture components, or of squares in the sum."""
         return self._core.num_components
 
     @property
-    def edges(self) -> list[Doubles]:
-        """Ends of the bins per variable, between which the densities are polynomials."""
+    def edges(self) -> list[FloatArray]:
+        """The ends of the bins per variable; inside a bin the densities are polynomials."""
         return [np.array(axis) for axis in self._core.edges]
 
-    def random_params(self, rows: int | None = None, seed: int = 0) -> Doubles:
-        """Parameter vectors with independent standard normal entries: so many rows, or one vector."""
+    def random_params(self, rows: int | None = None, seed: int = 0) -> FloatArray:
+        """Parameter vectors with independent standard normal entries: `rows` of them, or a single one by default."""
         flat = self._core.random_params(1 if rows is None else _arrays.count(rows, "rows"), _arrays.seed(seed))
         return flat if rows is None else flat.reshape(rows, self.num_params)
 
-    def log_prob(self, params: ArrayLike, points: ArrayLike) -> Doubles:
-        """Log-densities: minus infinity outside the constraint, never NaN. The axes before the last of `params` and `points` are broadcast.
+    def log_prob(self, params: ArrayLike, points: ArrayLike) -> FloatArray:
+        """Log-densities: minus infinity outside the constraint, never NaN.
+
+        The axes before the last of `params` and `points` are broadcast.
 
         >>> import pal
         >>> (x,) = pal.reals("x")
@@ -102,17 +130,17 @@ class Family:
             flat = _expand(flat, shape, full, len(self.variables))
         return self._core.log_prob(params, flat).reshape(full)[()]
 
-    def log_prob_vjp(self, params: ArrayLike, points: ArrayLike, cotangent: ArrayLike) -> Doubles:
+    def log_prob_vjp(self, params: ArrayLike, points: ArrayLike, cotangent: ArrayLike) -> FloatArray:
         """The gradient of `sum_i cotangent_i log_prob_i` with respect to the parameters.
 
         One parameter vector serves all points, or there is one for each.
         """
         rows, shape = self._params(params)
         flat, _ = _arrays.points(points, len(self.variables))
-        weights = _arrays.doubles(cotangent, "the cotangent").reshape(-1)
+        weights = _arrays.float64(cotangent, "the cotangent").reshape(-1)
         return self._core.log_prob_vjp(rows, flat, weights).reshape(*shape, self.num_params)
 
-    def log_normaliser(self, params: ArrayLike) -> Doubles:
+    def log_normaliser(self, params: ArrayLike) -> FloatArray:
         """The logarithms of the integrals of all components over the constraint, along the last axis."""
         rows, shape = self._rows(params)
         return self._core.log_normaliser(rows).reshape(*shape, self.num_components)
@@ -121,7 +149,8 @@ class Family:
         """The density of one parameter vector."""
         rows, shape = self._rows(params)
         if len(rows) != self.num_params:
-            raise ValueError(f"one parameter vector makes a density; the shape of params is {(*shape, self.num_params)}")
+            full = (*shape, self.num_params)
+            raise ValueError(f"one parameter vector makes a density; the shape of params is {full}")
         return Density._of(self._core.densities(rows)[0])
 
     def densities(self, params: ArrayLike) -> list[Density]:
@@ -129,33 +158,33 @@ class Family:
         rows, _ = self._rows(params)
         return [Density._of(core) for core in self._core.densities(rows)]
 
-    def probability(self, condition: Formula, params: ArrayLike) -> Doubles:
-        """The probability of a further constraint under each parameter vector."""
+    def probability(self, event: Formula, params: ArrayLike) -> FloatArray:
+        """The probability of an event under each parameter vector."""
         rows, shape = self._rows(params)
-        return self._core.probability(condition, rows).reshape(shape)[()]
+        return self._core.probability(event, rows).reshape(shape)[()]
 
     def condition(self, condition: Formula, params: ArrayLike) -> list[Density]:
-        """The densities given that a further constraint holds."""
+        """The densities given that a condition holds, one for each parameter vector."""
         rows, _ = self._rows(params)
         return [Density._of(core) for core in self._core.condition(condition, rows)]
 
     def given(self, values: Mapping[str, float], params: ArrayLike) -> list[Density]:
-        """The densities of the other variables, given values of some."""
+        """The densities of the other variables, given values of some, one for each parameter vector."""
         rows, _ = self._rows(params)
         return [Density._of(core) for core in self._core.given(_pairs(values, {}), rows)]
 
-    def mean(self, params: ArrayLike) -> Doubles:
+    def mean(self, params: ArrayLike) -> FloatArray:
         """The means of all variables, along the last axis."""
         rows, shape = self._rows(params)
         return self._core.mean(rows).reshape(*shape, len(self.variables))
 
-    def covariance(self, params: ArrayLike) -> Doubles:
+    def covariance(self, params: ArrayLike) -> FloatArray:
         """The covariance matrices, along the last two axes."""
         rows, shape = self._rows(params)
         n = len(self.variables)
         return self._core.covariance(rows).reshape(*shape, n, n)
 
-    def expectation(self, polynomials: Integrand | Sequence[Integrand], params: ArrayLike) -> Doubles:
+    def expectation(self, polynomials: Integrand | Sequence[Integrand], params: ArrayLike) -> FloatArray:
         """The expectation of one polynomial, or of several along the last axis."""
         rows, shape = self._rows(params)
         if isinstance(polynomials, (list, tuple)):
@@ -167,8 +196,11 @@ class Family:
         rows, _ = self._rows(params)
         return [Entropy(*answer) for answer in self._core.entropies(rows, float(tolerance))]
 
-    def sample(self, params: ArrayLike, count: int, seed: int | None = None) -> Doubles:
-        """Independent samples: for each parameter vector `count` rows, in the last two axes. All satisfy the constraint under exact evaluation."""
+    def sample(self, params: ArrayLike, count: int, seed: int | None = None) -> FloatArray:
+        """Independent samples, `count` for each parameter vector, one per row along the last two axes.
+
+        All of them satisfy the constraint under exact evaluation.
+        """
         rows, shape = self._rows(params)
         count = _arrays.count(count, "the number of samples")
         samples = self._core.sample(rows, count, _arrays.seed(seed))
@@ -177,7 +209,7 @@ class Family:
     def mode(
         self, params: ArrayLike, gap: float = 1e-6, nodes: int | None = 1_000_000, seconds: float | None = None
     ) -> list[Mode]:
-        """The certified mode under each parameter vector."""
+        """The point of largest density under each parameter vector, with a certified bound."""
         rows, _ = self._rows(params)
         return [Mode(*answer) for answer in self._core.modes(rows, float(gap), nodes, seconds)]
 
@@ -187,14 +219,15 @@ class Family:
         return [Marginal(core) for core in self._core.marginals(variable, rows)]
 
     def save(self, path: str | os.PathLike[str], params: ArrayLike | None = None) -> None:
-        """Writes a safetensors file that the program `pal` reads as well: the family, and with parameter vectors a model."""
+        """Writes a safetensors file that the program `pal` reads as well: the family alone, or a model with parameter
+        vectors."""
         rows = None if params is None else self._rows(params)[0]
         Path(path).write_bytes(self._core.write(rows))
 
-    def _params(self, params: ArrayLike) -> tuple[Doubles, tuple[int, ...]]:
+    def _params(self, params: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
         return _arrays.params(params, self.num_params)
 
-    def _rows(self, params: ArrayLike) -> tuple[Doubles, tuple[int, ...]]:
+    def _rows(self, params: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
         rows, shape = self._params(params)
         if not len(rows):
             raise ValueError("there is no parameter vector; give at least one")
@@ -204,88 +237,20 @@ class Family:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Family:
-        # It never changes.
+        # A family never changes.
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _read, (bytes(self._core.write()),)
+        return _read, (bytes(self._core.write(None)),)
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{key}={value}" for key, value in self.settings.items() if key != "family")
+        settings = repr(self.settings).partition("(")[2].removesuffix(")")
         return f"{type(self).__name__}({', '.join(self.variables)}; {settings})"
 
 
-class SplineMixture(Family):
-    """Mixtures of products of squared cubic splines, for 1 to 4 variables:
-
-        q(y) = sum_m  w_m / Z_m  prod_j s_mj(y_j)^2,        Z_m = integral of prod_j s_mj(y_j)^2 over the constraint
-
-    A parameter vector has, for each component, a logit (the weights w are their softmax) and for each variable the values and then the derivatives
-    of the spline at the knots.
-
-    Args:
-        region: a region, or a constraint that is made into one.
-        knots: how many equally spaced knots per variable, or an increasing list of positions for each.
-        components: components.
-
-    >>> import pal
-    >>> x, y = pal.reals("x", "y")
-    >>> family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=5, components=3)
-    >>> family.num_params
-    63
-    >>> density = family.density(family.random_params(seed=1))
-    >>> abs(density.probability(x <= y) + density.probability(x > y) - 1) < 1e-13
-    True
-    """
-
-    def __init__(
-        self, region: Region | Constrained, knots: int | Sequence[Sequence[Number]] = 14, components: int = 8
-    ) -> None:
-        region = region if isinstance(region, Region) else Region(region)
-        positions: Any
-        if isinstance(knots, Sequence) and not isinstance(knots, str):
-            positions = [list(axis) for axis in knots]
-        else:
-            positions = _arrays.count(knots, "the number of knots")  # type: ignore[arg-type]
-        self._core = _core.Family.spline(region._core, positions, _arrays.count(components, "the number of components"))
-
-
-class SumOfSquares(Family):
-    """Sums of squares of polynomials, for any number of variables:
-
-        q(y) = sum_k  w_k (u_k . phi(y))^2,        I = sum_k w_k u_k^T G u_k
-
-    A parameter vector has, for each square, a logit (the weights w are their softmax) and the coefficients u.
-
-    Args:
-        region: a region, or a constraint that is made into one.
-        degree: of the polynomials that are squared.
-        components: squares in the sum.
-        basis: `"orthonormal"` on the constraint, `"legendre"` on the box around it, or `"monomial"` with the reparametrisation of the paper.
-        terms: choose so many members of the basis at random rather than all.
-        seed: of that choice.
-    """
-
-    def __init__(
-        self,
-        region: Region | Constrained,
-        degree: int = 7,
-        components: int = 4,
-        basis: str = "orthonormal",
-        terms: int | None = None,
-        seed: int = 0,
-    ) -> None:
-        region = region if isinstance(region, Region) else Region(region)
-        degree = _arrays.count(degree, "the degree")
-        if degree > 65535:
-            raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")
-        some = None if terms is None else _arrays.count(terms, "the number of terms")
-        squares = _arrays.count(components, "the number of components")
-        self._core = _core.Family.sum_of_squares(region._core, degree, squares, basis, some, _arrays.seed(seed))
-
-
 def load(path: str | os.PathLike[str]) -> Model:
-    """Reads a safetensors file of a family or a model, written by [`Family.save`][pal.Family.save] or by the program `pal`.
+    """Reads a safetensors file of a family or a model, written by [`Family.save`][pal.Family.save] or the program
+    `pal`.
 
     >>> import pal, tempfile, os
     >>> (x,) = pal.reals("x")
@@ -308,5 +273,10 @@ def _read(content: bytes) -> Family:
     return Family._of(_core.Family.read(content)[0])
 
 
-def _expand(flat: Doubles, shape: tuple[int, ...], full: tuple[int, ...], width: int) -> Doubles:
+def _expand(flat: FloatArray, shape: tuple[int, ...], full: tuple[int, ...], width: int) -> FloatArray:
     return np.ascontiguousarray(np.broadcast_to(flat.reshape(*shape, width), (*full, width))).reshape(-1)
+
+
+def as_region(region: Region | Constrained) -> Region:
+    """A region as it is, and a constraint made into one."""
+    return region if isinstance(region, Region) else Region(region)

@@ -1,0 +1,26 @@
+"""Normalisers: by which integrals the components of a density are divided."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from ..formula import Formula
+
+
+class Normaliser(NamedTuple):
+    """The integrals of all components over a set, as a form in their coefficients (the denominator of Eq. (PAL) of the
+    paper).
+
+    A layer computes the densities of its parameters for any normaliser on its grid: by default for that of the
+    constraint it was compiled on, `layer.normaliser`; with `layer.normaliser_on(condition)`, for the part of the
+    constraint where a further condition holds, as a layer compiled on that part would.
+
+    Attributes:
+        form: the constants of the integrals, in the layout of the layer.
+        condition: which part of the constraint the integrals are over; `None` for all of it.
+    """
+
+    form: Tensor
+    condition: Formula | None = None
