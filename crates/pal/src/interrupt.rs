@@ -1,12 +1,13 @@
-//! Stopping work from outside.
+//! Stopping long work from another thread.
 //!
-//! Long work passes checkpoints: one for each node of a search, each element of a mesh, each block of points. A [`Task`] that was stopped makes
-//! the next checkpoint end the work by unwinding, as a panic would but silently, up to [`Task::run`]. Nothing that the library hands out can be
-//! changed, so nothing is left half done.
+//! Long work passes checkpoints: one for each node of a search, each element of a mesh, each block of points. Once a
+//! [`Task`] has been stopped, the next checkpoint ends its work by unwinding, like a panic but silently, up to
+//! [`Task::run`]. What the library returns is immutable, so that nothing is left half done.
 //!
-//! A checkpoint concerns the task that its thread belongs to: rayon does not tell its threads on whose behalf they work. A program that wants to
-//! stop work on all cores therefore gives it a pool of its own, whose threads call [`Task::enter`] when they start. Threads that never
-//! entered a task pass checkpoints for the price of one look.
+//! A checkpoint concerns the task that its thread belongs to, because rayon does not tell its threads for which task
+//! they work. A program that wants to stop work on all cores therefore runs it in a thread pool of its own, whose
+//! threads call [`Task::enter`] when they start. On threads that never entered a task, a checkpoint costs one read of a
+//! variable.
 
 use std::any::Any;
 use std::cell::OnceCell;
@@ -52,30 +53,32 @@ thread_local! {
 }
 
 impl Task {
-    /// From now on, and for good, this thread works for the task. A thread can belong to one task only: a second call changes nothing.
+    /// Makes the current thread work for this task from now on. A thread belongs to one task for good: a second call
+    /// changes nothing.
     pub fn enter(&self) {
         CURRENT.with(|current| {
             let _ = current.set(self.clone());
         });
     }
 
-    /// Ends the work at its next checkpoints; from any thread.
+    /// Ends the work of the task at its next checkpoints. Can be called from any thread.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Makes a stopped task ready for other work, and sets its counter to 0. Only when nothing of it is running any more.
+    /// Makes a stopped task ready for other work and sets its counter to 0. Call it only when all work of the task has
+    /// ended.
     pub fn resume(&self) {
         self.0.stopped.store(false, Ordering::Relaxed);
         self.0.checkpoints.store(0, Ordering::Relaxed);
     }
 
-    /// How many checkpoints were passed: a measure of progress without a known end.
+    /// How many checkpoints the work has passed: a measure of progress for work whose length is unknown.
     pub fn checkpoints(&self) -> u64 {
         self.0.checkpoints.load(Ordering::Relaxed)
     }
 
-    /// Runs work on a thread of the task. A panic goes on as it is.
+    /// Runs work on a thread of the task. A panic in the work is passed on.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Interrupted> {
         catch_unwind(AssertUnwindSafe(work)).map_err(|cause: Box<dyn Any + Send>| {
             match cause.downcast::<Interrupted>() {
@@ -86,7 +89,7 @@ impl Task {
     }
 }
 
-/// A place where work can be stopped.
+/// A point at which work can be stopped.
 pub(crate) fn checkpoint() {
     CURRENT.with(|current| {
         if let Some(task) = current.get() {
