@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
-use super::search::{Load, Node, Step};
+use super::search::{Load, SearchNode, SearchStep};
 use super::unbounded::Unbounded;
 use super::{Cell, Region};
 
 /// How much work a decomposition may do.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Budget {
-    /// At most so many cells.
+    /// At most this many cells; `None` for no limit.
     pub cells: Option<usize>,
-    /// At most so much time.
+    /// At most this much time; `None` for no limit.
     pub time: Option<Duration>,
 }
 
@@ -46,7 +46,7 @@ pub struct Decomposition {
 /// It yields an error, once, when it meets a part of the region that is unbounded.
 pub struct Cells<'r> {
     region: &'r Region,
-    stack: Vec<Node<()>>,
+    stack: Vec<SearchNode<()>>,
 }
 
 impl Iterator for Cells<'_> {
@@ -55,9 +55,9 @@ impl Iterator for Cells<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while let Some(node) = self.stack.pop() {
             match self.region.step(node) {
-                Step::Cell(cell, ()) => return Some(Ok(cell)),
-                Step::Split(children) => self.stack.extend(children.into_iter().rev()),
-                Step::Unbounded(ray) => {
+                SearchStep::Cell(cell, ()) => return Some(Ok(cell)),
+                SearchStep::Split(children) => self.stack.extend(children.into_iter().rev()),
+                SearchStep::Unbounded(ray) => {
                     self.stack.clear();
                     return Some(Err(ray));
                 }
@@ -77,7 +77,7 @@ const STRIDE: usize = 512;
 /// An element of the ordered list: results, or a node still to be searched.
 enum Slot<T, L> {
     Done(Vec<T>),
-    Open(Box<Node<L>>),
+    Open(Box<SearchNode<L>>),
     Failed(Unbounded),
 }
 
@@ -99,19 +99,19 @@ impl Region {
         }
         let start = Instant::now();
         let mut cells = Vec::new();
-        let mut stack: Vec<Node<()>> = self.root(()).into_iter().collect();
+        let mut stack: Vec<SearchNode<()>> = self.root(()).into_iter().collect();
         while let Some(node) = stack.pop() {
             if budget.time.is_some_and(|limit| start.elapsed() >= limit) {
                 return Ok(Decomposition { cells, stop: StopReason::TimeLimit });
             }
             match self.step(node) {
                 // Only one more cell shows that the limit cuts anything off.
-                Step::Cell(_, ()) if budget.cells.is_some_and(|limit| cells.len() >= limit) => {
+                SearchStep::Cell(_, ()) if budget.cells.is_some_and(|limit| cells.len() >= limit) => {
                     return Ok(Decomposition { cells, stop: StopReason::CellLimit });
                 }
-                Step::Cell(cell, ()) => cells.push(cell),
-                Step::Split(children) => stack.extend(children.into_iter().rev()),
-                Step::Unbounded(ray) => return Err(ray),
+                SearchStep::Cell(cell, ()) => cells.push(cell),
+                SearchStep::Split(children) => stack.extend(children.into_iter().rev()),
+                SearchStep::Unbounded(ray) => return Err(ray),
             }
         }
         Ok(Decomposition { cells, stop: StopReason::Complete })
@@ -124,10 +124,10 @@ impl Region {
         self.map_loaded(self.root(()), |cell, ()| visit(cell))
     }
 
-    /// Like [`Region::map_cells`], with a load that is settled on every cell.
+    /// Like [`Region::map_cells`], with a load that has been simplified to one form on every cell.
     pub(crate) fn map_loaded<T: Send, L: Load>(
         &self,
-        root: Option<Node<L>>,
+        root: Option<SearchNode<L>>,
         visit: impl Fn(Cell, L) -> T + Sync,
     ) -> Result<Vec<T>, Unbounded> {
         let mut slots: Vec<Slot<T, L>> = root.into_iter().map(|node| Slot::Open(Box::new(node))).collect();
@@ -144,7 +144,7 @@ impl Region {
             match slot {
                 Slot::Done(mut items) => all.append(&mut items),
                 Slot::Failed(ray) => return Err(ray),
-                Slot::Open(_) => {}
+                Slot::Open(_) => unreachable!("the loop ends when no node is open"),
             }
         }
         Ok(all)
@@ -157,9 +157,9 @@ impl Region {
         for _ in 0..steps {
             let Some(node) = stack.pop() else { break };
             match self.step(node) {
-                Step::Cell(cell, load) => done.push(visit(cell, load)),
-                Step::Split(children) => stack.extend(children.into_iter().rev()),
-                Step::Unbounded(ray) => return vec![Slot::Done(done), Slot::Failed(ray)],
+                SearchStep::Cell(cell, load) => done.push(visit(cell, load)),
+                SearchStep::Split(children) => stack.extend(children.into_iter().rev()),
+                SearchStep::Unbounded(ray) => return vec![Slot::Done(done), Slot::Failed(ray)],
             }
         }
         let mut slots = Vec::with_capacity(stack.len() + 1);

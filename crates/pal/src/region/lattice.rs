@@ -55,17 +55,15 @@ impl Lattice {
         for _ in 0..polytope.flat {
             let mut known: HashMap<Bits, usize> = HashMap::new();
             let mut below: Vec<Draft> = Vec::new();
-            if let Some(level) = levels.last_mut() {
-                for face in level.iter_mut() {
-                    checkpoint();
-                    for (facet, wall) in opposite_facets(&face.vertices, &walls) {
-                        let at = *known.entry(facet).or_insert_with_key(|facet| {
-                            below.push(Draft::new(facet.clone()));
-                            below.len() - 1
-                        });
-                        face.opposite.push(at);
-                        face.walls.push(wall);
-                    }
+            for face in levels.last_mut().expect("the list begins with the polytope") {
+                checkpoint();
+                for (facet, wall) in opposite_facets(&face.vertices, &walls) {
+                    let at = *known.entry(facet).or_insert_with_key(|facet| {
+                        below.push(Draft::new(facet.clone()));
+                        below.len() - 1
+                    });
+                    face.opposite.push(at);
+                    face.walls.push(wall);
                 }
             }
             levels.push(below);
@@ -76,7 +74,7 @@ impl Lattice {
             let start = faces.len();
             for face in level {
                 let opposite = face.opposite.iter().map(|at| start_below + at).collect();
-                let apex = face.vertices.first().unwrap_or(0);
+                let apex = face.vertices.first().expect("every face has a vertex");
                 faces.push(Face { apex, dimension, opposite, walls: face.walls.clone() });
             }
             start_below = start;
@@ -91,7 +89,7 @@ impl Lattice {
             let sum: f64 = face.opposite.iter().map(|at| counts[*at]).sum();
             counts.push(if face.dimension == 0 { 1.0 } else { sum });
         }
-        counts.last().copied().unwrap_or(0.0)
+        *counts.last().expect("the polytope itself is a face")
     }
 
     /// The longest chain of additions on the way from vertices to the polytope, if every face adds up its facets one by one.
@@ -101,7 +99,7 @@ impl Lattice {
             let below = face.opposite.iter().map(|at| longest[*at]).max().unwrap_or(0);
             longest.push(below + face.opposite.len());
         }
-        longest.last().copied().unwrap_or(0)
+        *longest.last().expect("the polytope itself is a face")
     }
 
     /// How many pairs of a face and an opposite facet there are.
@@ -149,7 +147,7 @@ impl Lattice {
             }
             bases.push(basis);
         }
-        let spanned = bases.pop().map_or(Integer::ONE, |basis| basis.determinant);
+        let spanned = bases.pop().expect("the polytope itself is a face").determinant;
         let unit = Rational::from(if spanned < Integer::ZERO { -spanned } else { spanned });
         ExactHeights { heights, unit, points }
     }
@@ -164,7 +162,7 @@ impl Lattice {
             let sum = parts.fold(Rational::ZERO, |sum, part| sum + part);
             sizes.push(if face.dimension == 0 { Rational::ONE } else { sum });
         }
-        sizes.pop().unwrap_or(Rational::ZERO) * exact.unit
+        sizes.pop().expect("the polytope itself is a face") * exact.unit
     }
 }
 

@@ -16,6 +16,7 @@
 mod bits;
 mod convex;
 mod drive;
+mod index;
 mod lattice;
 mod polytope;
 mod search;
@@ -38,11 +39,13 @@ pub use unbounded::Unbounded;
 
 use crate::formula::{Atom, Bounds, Constraint, Formula, Var};
 use crate::number::{self, Integer, Rational, pairwise_sum};
+use index::BooleanIndex;
+pub(crate) use index::PlaneIndex;
 pub(crate) use search::Load;
 pub(crate) use skeleton::{Literal, Residue, Skeleton};
 use space::{Hyperplane, Space};
 
-/// The largest number of real variables: a box in more dimensions has too many vertices to list.
+/// The largest number of real variables of a region: a box in more dimensions has too many vertices to list.
 pub const MAX_DIMENSION: usize = 14;
 
 /// The largest number of knots along one axis.
@@ -101,15 +104,15 @@ pub struct Region {
     constraint: Constraint,
     space: Arc<Space>,
     /// Low and high hyperplane of the starting box per axis; none if the bounds alone leave no volume.
-    start: Option<Vec<(u32, u32)>>,
+    start: Option<Vec<(PlaneIndex, PlaneIndex)>>,
     bounds: Bounds,
     skeleton: Residue,
     /// Per axis the hyperplanes of the interior knots; empty without a grid.
-    knots: Vec<Vec<u32>>,
+    knots: Vec<Vec<PlaneIndex>>,
     enumeration: Enumeration,
 }
 
-/// One convex piece of a region.
+/// A convex polytope with exact vertices and facets, one of those that a region is cut into.
 #[derive(Clone, Debug)]
 pub struct Cell {
     polytope: Polytope,
@@ -118,12 +121,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Its shape.
+    /// The polytope that the cell is.
     pub fn polytope(&self) -> &Polytope {
         &self.polytope
     }
 
-    /// With knots, the bin it lies in, per axis: bin 0 is below the first interior knot. Empty without knots.
+    /// The bin that the cell lies in, per axis, if the region has knots: bin 0 is below the first interior knot. Empty
+    /// without knots.
     pub fn bin(&self) -> &[u32] {
         &self.bin
     }
@@ -161,10 +165,10 @@ impl Region {
             return Err(RegionError::TooManyVariables(reals.len()));
         }
         let axis_of: HashMap<&Var, usize> = reals.iter().enumerate().map(|(axis, var)| (var, axis)).collect();
-        let boolean_of: HashMap<&Var, u32> =
-            constraint.booleans.iter().enumerate().map(|(k, var)| (var, k as u32)).collect();
+        let boolean_of: HashMap<&Var, BooleanIndex> =
+            constraint.booleans.iter().enumerate().map(|(k, var)| (var, BooleanIndex::new(k))).collect();
         let mut builder = SpaceBuilder::new(reals.len());
-        let mut plane_of: HashMap<Atom, u32> = HashMap::new();
+        let mut plane_of: HashMap<Atom, PlaneIndex> = HashMap::new();
         for atom in conditions.iter().chain([&constraint.formula]).flat_map(Formula::atoms) {
             if plane_of.contains_key(&atom) {
                 continue;
@@ -198,9 +202,14 @@ impl Region {
         Ok((region, compiled))
     }
 
-    /// The constraint it was made from.
+    /// The constraint that the region was made from.
     pub fn constraint(&self) -> &Constraint {
         &self.constraint
+    }
+
+    /// The real variables, in the order of coordinates.
+    pub fn variables(&self) -> &[Var] {
+        &self.constraint.reals
     }
 
     /// The number of real variables.
@@ -232,6 +241,8 @@ impl Region {
             let plane = |value: &Rational| space.push(Hyperplane::axis(positions.len(), axis, value));
             knots.push(list.iter().map(plane).collect());
         }
+        // Where knots meet other hyperplanes there are points that infinity did not know of.
+        space.widen_infinity();
         Ok(Region { space: Arc::new(space), knots, ..self.clone() })
     }
 
@@ -266,7 +277,7 @@ impl Region {
         Ok(pairwise_sum(self.map_cells(|cell| cell.exact_volume())?))
     }
 
-    /// The volume in doubles, the nearest to the exact one.
+    /// The float64 nearest to the exact volume.
     pub fn volume(&self) -> Result<f64, Unbounded> {
         self.exact_volume().map(|v| number::to_f64(&v))
     }
@@ -284,7 +295,7 @@ fn check_names(constraint: &Constraint) -> Result<(), RegionError> {
     }
 }
 
-/// The exact extent of a polytope along every axis. Doubles tell which vertices can be extreme at all.
+/// The exact extent of a polytope along every axis. Float64 coordinates tell which vertices can be extreme at all.
 fn exact_extents(polytope: &Polytope) -> Vec<(Rational, Rational)> {
     let extreme = |axis: usize, sign: f64| -> Rational {
         let reach = |v: &Vertex| (sign * v.coordinates()[axis], v.error()[axis]);
@@ -299,7 +310,7 @@ fn exact_extents(polytope: &Polytope) -> Vec<(Rational, Rational)> {
             Rational::from_parts_signed(point.numerators[axis].clone(), point.denominator.clone())
         });
         let best = if sign > 0.0 { values.max() } else { values.min() };
-        best.unwrap_or(Rational::ZERO)
+        best.expect("a polytope has vertices, and the extreme one is among the candidates")
     };
     (0..polytope.dimension()).map(|axis| (extreme(axis, -1.0), extreme(axis, 1.0))).collect()
 }
@@ -307,7 +318,7 @@ fn exact_extents(polytope: &Polytope) -> Vec<(Rational, Rational)> {
 /// Collects hyperplanes, each once.
 struct SpaceBuilder {
     space: Space,
-    known: HashMap<(Vec<Integer>, Integer), u32>,
+    known: HashMap<(Vec<Integer>, Integer), PlaneIndex>,
 }
 
 impl SpaceBuilder {
@@ -315,36 +326,35 @@ impl SpaceBuilder {
         SpaceBuilder { space: Space { dimension, ..Space::default() }, known: HashMap::new() }
     }
 
-    fn plane(&mut self, plane: Hyperplane) -> u32 {
+    fn plane(&mut self, plane: Hyperplane) -> PlaneIndex {
         let key = (plane.normal.clone(), plane.offset.clone());
         *self.known.entry(key).or_insert_with(|| self.space.push(plane))
     }
 
     /// The box to start from. An axis without a bound gets a hyperplane beyond every vertex that the constraint can
     /// have: a cell that touches it is unbounded. `None` if the bounds leave no volume.
-    fn starting_box(&mut self, reals: &[Var], bounds: &Bounds) -> Option<Vec<(u32, u32)>> {
+    fn starting_box(&mut self, reals: &[Var], bounds: &Bounds) -> Option<Vec<(PlaneIndex, PlaneIndex)>> {
         let n = reals.len();
         let Bounds::Box(_) = bounds else { return None };
         let intervals: Vec<_> = reals.iter().map(|var| bounds.of(var)).collect();
         if intervals.iter().any(|i| i.low.is_some() && i.low == i.high) {
             return None;
         }
-        let ends: Vec<[Option<u32>; 2]> = intervals
+        let ends: Vec<[Option<PlaneIndex>; 2]> = intervals
             .iter()
             .enumerate()
             .map(|(axis, i)| [&i.low, &i.high].map(|end| Some(self.plane(Hyperplane::axis(n, axis, end.as_ref()?)))))
             .collect();
-        let rows = self.space.planes.iter().map(|h| (&h.normal[..], &h.offset));
-        let infinity = Rational::from(unbounded::beyond_all_vertices(rows, n));
-        let first_far = self.space.planes.len() as u32;
+        let first_far = PlaneIndex::new(self.space.planes.len());
         let mut start = Vec::new();
         for (axis, [low, high]) in ends.into_iter().enumerate() {
-            let mut far = |value: &Rational| self.space.push(Hyperplane::axis(n, axis, value));
-            let low = low.unwrap_or_else(|| far(&-&infinity));
-            let high = high.unwrap_or_else(|| far(&infinity));
+            let mut far = |sign: &Rational| self.space.push(Hyperplane::axis(n, axis, sign));
+            let low = low.unwrap_or_else(|| far(&Rational::NEG_ONE));
+            let high = high.unwrap_or_else(|| far(&Rational::ONE));
             start.push((low, high));
         }
-        self.space.far = first_far..self.space.planes.len() as u32;
+        self.space.far = first_far..PlaneIndex::new(self.space.planes.len());
+        self.space.widen_infinity();
         Some(start)
     }
 }

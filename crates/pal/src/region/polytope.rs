@@ -1,8 +1,8 @@
 //! Convex polytopes as vertices, facets and their incidence, cut by hyperplanes.
 //!
-//! Cutting keeps the vertices on each side and adds one vertex per edge that crosses. Two vertices span an edge iff
-//! no third vertex lies on all the facets they share. Every facet of the result is a true facet: a facet
-//! survives iff one of its vertices lies strictly on the side kept.
+//! Cutting keeps the vertices on each side and adds one vertex per edge that crosses. Two vertices span an edge if and
+//! only if no third vertex lies on all the facets they share. Every facet of the result is a true facet: a facet
+//! survives if and only if one of its vertices lies strictly on the side kept.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::bits::Bits;
+use super::index::PlaneIndex;
 use super::space::{ExactPoint, Hyperplane, Space, Vertex};
 use crate::number::{Integer, Rational};
 
@@ -25,7 +26,7 @@ pub enum Side {
 /// A facet: the hyperplane it lies on and the side of it the polytope is on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Facet {
-    pub plane: u32,
+    pub plane: PlaneIndex,
     pub side: Side,
 }
 
@@ -57,10 +58,10 @@ pub(crate) enum Position {
 impl Polytope {
     /// The box between the given hyperplanes `x_j = low_j` and `x_j = high_j`, `low_j < high_j`, stored in `space` at
     /// `planes[j]`.
-    pub(crate) fn cuboid(space: Arc<Space>, planes: &[(u32, u32)]) -> Self {
+    pub(crate) fn cuboid(space: Arc<Space>, planes: &[(PlaneIndex, PlaneIndex)]) -> Self {
         let n = planes.len();
-        let end = |id: u32, axis: usize| {
-            let h: &Hyperplane = space.plane(id);
+        let end = |plane: PlaneIndex, axis: usize| {
+            let h: &Hyperplane = space.plane(plane);
             Rational::from_parts_signed(h.offset.clone(), h.normal[axis].clone())
         };
         let ends: Vec<[Rational; 2]> =
@@ -82,7 +83,7 @@ impl Polytope {
         Polytope { space, facets, vertices, incidence, flat: n }
     }
 
-    /// The number of coordinates.
+    /// The number of coordinates: the dimension of the space around it.
     pub fn dimension(&self) -> usize {
         self.space.dimension
     }
@@ -92,7 +93,7 @@ impl Polytope {
         self.flat
     }
 
-    /// The vertices, with coordinates in doubles.
+    /// The vertices, with coordinates in float64.
     pub fn vertices(&self) -> &[Arc<Vertex>] {
         &self.vertices
     }
@@ -119,8 +120,8 @@ impl Polytope {
         self.facets.iter().map(outward).collect()
     }
 
-    /// The distance `|a . v - b|` of a vertex from the hyperplane of a facet, with `a` as in [`Polytope::half_spaces`], as a double with a
-    /// relative error of at most `tolerance`, or better.
+    /// The distance `|a . v - b|` of a vertex from the hyperplane of a facet, with `a` as in [`Polytope::half_spaces`], in float64 with a
+    /// relative error of at most `tolerance`.
     pub(crate) fn slack(&self, vertex: usize, facet: usize, tolerance: f64) -> f64 {
         self.space.distance(self.facets[facet].plane, &self.vertices[vertex], tolerance)
     }
@@ -144,7 +145,7 @@ impl Polytope {
             })
     }
 
-    /// The smallest and largest coordinate of the vertices along an axis, in doubles.
+    /// The smallest and largest coordinate of the vertices along an axis, in float64.
     pub fn extent(&self, axis: usize) -> (f64, f64) {
         self.vertices
             .iter()
@@ -152,12 +153,13 @@ impl Polytope {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
     }
 
-    pub(crate) fn signs(&self, plane: u32) -> Vec<Ordering> {
+    /// For every vertex, on which side of a hyperplane it lies, exactly.
+    pub(crate) fn signs(&self, plane: PlaneIndex) -> Vec<Ordering> {
         self.vertices.iter().map(|v| self.space.sign(plane, v)).collect()
     }
 
     /// Like [`Polytope::signs`], but stops as soon as both sides have been seen.
-    pub(crate) fn position(&self, plane: u32) -> Position {
+    pub(crate) fn position(&self, plane: PlaneIndex) -> Position {
         let (mut below, mut above) = (false, false);
         for vertex in &self.vertices {
             match self.space.sign(plane, vertex) {
@@ -176,6 +178,7 @@ impl Polytope {
         }
     }
 
+    /// Whether two vertices span an edge.
     fn adjacent(&self, u: usize, w: usize) -> bool {
         let (a, b) = (&self.incidence[u], &self.incidence[w]);
         if a.common_len(b) + 1 < self.flat {
@@ -190,7 +193,7 @@ impl Polytope {
     }
 
     /// New vertices where edges cross the hyperplane, with the facets they lie on (the hyperplane itself not counted).
-    fn crossings(&self, plane: u32, signs: &[Ordering]) -> Vec<(Arc<Vertex>, Bits)> {
+    fn crossings(&self, plane: PlaneIndex, signs: &[Ordering]) -> Vec<(Arc<Vertex>, Bits)> {
         let on = |sign: Ordering| (0..signs.len()).filter(move |v| signs[*v] == sign);
         let mut new = Vec::new();
         for u in on(Ordering::Less) {
@@ -207,13 +210,13 @@ impl Polytope {
     }
 
     /// Cuts the polytope in two by a hyperplane that has vertices strictly on both sides; builds only the sides wanted.
-    pub(crate) fn cut(&self, plane: u32, signs: &[Ordering], want: [bool; 2]) -> [Option<Polytope>; 2] {
+    pub(crate) fn cut(&self, plane: PlaneIndex, signs: &[Ordering], want: [bool; 2]) -> [Option<Polytope>; 2] {
         let crossings = self.crossings(plane, signs);
         let build = |side, wanted: bool| wanted.then(|| self.half(plane, side, signs, &crossings));
         [build(Side::Below, want[0]), build(Side::Above, want[1])]
     }
 
-    fn half(&self, plane: u32, side: Side, signs: &[Ordering], crossings: &[(Arc<Vertex>, Bits)]) -> Polytope {
+    fn half(&self, plane: PlaneIndex, side: Side, signs: &[Ordering], crossings: &[(Arc<Vertex>, Bits)]) -> Polytope {
         let inside = if side == Side::Below { Ordering::Less } else { Ordering::Greater };
         let mut kept = Bits::default();
         for (v, sign) in signs.iter().enumerate() {
@@ -221,21 +224,18 @@ impl Polytope {
                 kept.extend_from(&self.incidence[v]);
             }
         }
-        let mut new_index = vec![usize::MAX; self.facets.len()];
+        let mut new_index: Vec<Option<usize>> = vec![None; self.facets.len()];
         let mut facets = Vec::with_capacity(self.facets.len() + 1);
         for old in kept.iter() {
-            new_index[old] = facets.len();
+            new_index[old] = Some(facets.len());
             facets.push(self.facets[old]);
         }
         let unchanged = facets.len() == self.facets.len();
         let cap = facets.len();
         facets.push(Facet { plane, side });
         let remap = |old: &Bits, on_cap: bool| {
-            let mut new = if unchanged {
-                old.clone()
-            } else {
-                old.iter().map(|f| new_index[f]).filter(|f| *f != usize::MAX).collect()
-            };
+            let mut new =
+                if unchanged { old.clone() } else { old.iter().filter_map(|facet| new_index[facet]).collect() };
             if on_cap {
                 new.insert(cap);
             }
@@ -256,7 +256,7 @@ impl Polytope {
     }
 
     /// The intersection with a hyperplane that cuts the polytope: one dimension less.
-    pub(crate) fn slice(&self, plane: u32, signs: &[Ordering]) -> Polytope {
+    pub(crate) fn slice(&self, plane: PlaneIndex, signs: &[Ordering]) -> Polytope {
         let mut facets = self.facets.clone();
         let cap = facets.len();
         facets.push(Facet { plane, side: Side::Below });
@@ -269,7 +269,7 @@ impl Polytope {
                 (vertex, bits)
             })
             .unzip();
-        Polytope { space: self.space.clone(), facets, vertices, incidence, flat: self.flat.saturating_sub(1) }
+        Polytope { space: self.space.clone(), facets, vertices, incidence, flat: self.flat - 1 }
     }
 
     /// Whether the polytope touches the hyperplanes that stand for infinity.

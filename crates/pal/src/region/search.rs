@@ -9,27 +9,28 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::index::{BooleanIndex, PlaneIndex};
 use super::polytope::{Polytope, Position, Side};
 use super::skeleton::{Literal, Residue, Skeleton};
 use super::unbounded::{self, Unbounded};
 use super::{Cell, Enumeration, Region};
 use crate::interrupt::checkpoint;
 
-/// Something carried along by the search that may itself need literals decided once the formula holds: a weight with cases.
-/// Plain regions carry nothing.
+/// Something carried along by the search that may itself need literals decided once the formula holds, such as a weight
+/// with cases. Plain regions carry nothing.
 pub(crate) trait Load: Clone + Send + Sync {
     /// The hyperplanes it still depends on.
-    fn planes(&self) -> Vec<u32>;
+    fn planes(&self) -> Vec<PlaneIndex>;
     /// Simplifies under what is known; false if it vanishes.
     fn assume(&mut self, decide: &dyn Fn(Literal) -> Option<bool>) -> bool;
-    /// A literal that must be decided before the load is settled.
+    /// A literal that must be decided before the load is the same all over the polytope; `None` if it is.
     fn choose(&self) -> Option<Literal>;
     /// Independent summands that are cheaper to follow separately.
     fn fork(&self) -> Vec<Self>;
 }
 
 impl Load for () {
-    fn planes(&self) -> Vec<u32> {
+    fn planes(&self) -> Vec<PlaneIndex> {
         Vec::new()
     }
 
@@ -51,7 +52,7 @@ pub(crate) type BinRange = (u32, u32);
 
 /// One open node of the search.
 #[derive(Clone, Debug)]
-pub(crate) struct Node<L> {
+pub(crate) struct SearchNode<L> {
     pub polytope: Polytope,
     pub load: L,
     /// What remains undecided; `None` where the formula holds everywhere on the polytope.
@@ -60,17 +61,17 @@ pub(crate) struct Node<L> {
     pub bins: SmallVec<[BinRange; 4]>,
 }
 
-/// What became of a node.
-pub(crate) enum Step<L> {
+/// What became of a node of the search.
+pub(crate) enum SearchStep<L> {
     Cell(Cell, L),
     /// Children, in order.
-    Split(Vec<Node<L>>),
+    Split(Vec<SearchNode<L>>),
     Unbounded(Unbounded),
 }
 
 impl Region {
     /// The root of the search; none if the formula is false on the bounding box.
-    pub(crate) fn root<L: Load>(&self, load: L) -> Option<Node<L>> {
+    pub(crate) fn root<L: Load>(&self, load: L) -> Option<SearchNode<L>> {
         let polytope = self.bounding_polytope()?;
         let bins = self.knots.iter().map(|axis| (0, axis.len() as u32 + 1)).collect();
         let booleans = SmallVec::from_elem(None, self.constraint.booleans.len());
@@ -79,11 +80,12 @@ impl Region {
             Residue::Decided(true) => None,
             Residue::Open(skeleton) => Some(Arc::new(skeleton.clone())),
         };
-        self.settle(Node { polytope, load, open, booleans, bins })
+        self.simplified(SearchNode { polytope, load, open, booleans, bins })
     }
 
-    /// Simplifies the formula, and once it holds the load, under what the polytope decides; `None` where nothing is left.
-    fn settle<L: Load>(&self, mut node: Node<L>) -> Option<Node<L>> {
+    /// The node with its formula, and once that holds its load, simplified under what the polytope decides; `None` where
+    /// nothing is left.
+    fn simplified<L: Load>(&self, mut node: SearchNode<L>) -> Option<SearchNode<L>> {
         if self.enumeration == Enumeration::Total {
             return Some(node);
         }
@@ -103,7 +105,7 @@ impl Region {
     }
 
     /// Simplifies under decided hyperplanes (sorted); false if nothing is left.
-    fn assume<L: Load>(&self, node: &mut Node<L>, decided: &[(u32, Side)]) -> bool {
+    fn assume<L: Load>(&self, node: &mut SearchNode<L>, decided: &[(PlaneIndex, Side)]) -> bool {
         let Some(open) = &node.open else {
             let booleans = &node.booleans;
             return node.load.assume(&|literal| look_up(literal, decided, booleans));
@@ -117,18 +119,18 @@ impl Region {
                 node.open = None;
                 true
             }
-            Residue::Open(rest) => {
-                node.open = Some(Arc::new(rest));
+            Residue::Open(smaller) => {
+                node.open = Some(Arc::new(smaller));
                 true
             }
         }
     }
 
     /// Takes one node of the search one step further.
-    pub(crate) fn step<L: Load>(&self, node: Node<L>) -> Step<L> {
+    pub(crate) fn step<L: Load>(&self, node: SearchNode<L>) -> SearchStep<L> {
         checkpoint();
         if let Some(axis) = self.widest_axis(&node) {
-            return Step::Split(self.split_bins(node, axis));
+            return SearchStep::Split(self.split_bins(node, axis));
         }
         if self.enumeration == Enumeration::Total {
             return self.total_step(node);
@@ -137,7 +139,7 @@ impl Region {
         if node.open.is_none() && !node.polytope.is_unbounded() {
             let parts = node.load.fork();
             if parts.len() > 1 {
-                return Step::Split(parts.into_iter().map(|load| Node { load, ..node.clone() }).collect());
+                return SearchStep::Split(parts.into_iter().map(|load| SearchNode { load, ..node.clone() }).collect());
             }
         }
         let literal = match &node.open {
@@ -146,42 +148,42 @@ impl Region {
         };
         match literal {
             None => self.emit(node),
-            Some(Literal::Side { plane, .. }) => Step::Split(self.split_plane(node, plane)),
-            Some(Literal::Bool { var, .. }) => Step::Split(self.split_boolean(node, var)),
+            Some(Literal::Side { plane, .. }) => SearchStep::Split(self.split_plane(node, plane)),
+            Some(Literal::Bool { var, .. }) => SearchStep::Split(self.split_boolean(node, var)),
         }
     }
 
-    fn emit<L: Load>(&self, node: Node<L>) -> Step<L> {
+    fn emit<L: Load>(&self, node: SearchNode<L>) -> SearchStep<L> {
         if node.polytope.is_unbounded() {
-            return Step::Unbounded(unbounded::direction(&node.polytope, &self.constraint.reals));
+            return SearchStep::Unbounded(unbounded::direction(&node.polytope, &self.constraint.reals));
         }
         let bin = node.bins.iter().map(|range| range.0).collect();
         let cell = Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() };
-        Step::Cell(cell, node.load)
+        SearchStep::Cell(cell, node.load)
     }
 
     /// The axis with the most bins left to separate.
-    fn widest_axis<L>(&self, node: &Node<L>) -> Option<usize> {
+    fn widest_axis<L>(&self, node: &SearchNode<L>) -> Option<usize> {
         let width = |axis: &usize| node.bins[*axis].1 - node.bins[*axis].0;
         (0..node.bins.len()).filter(|axis| width(axis) > 1).max_by_key(|axis| (width(axis), usize::MAX - axis))
     }
 
-    fn split_bins<L: Load>(&self, node: Node<L>, axis: usize) -> Vec<Node<L>> {
+    fn split_bins<L: Load>(&self, node: SearchNode<L>, axis: usize) -> Vec<SearchNode<L>> {
         let (first, last) = node.bins[axis];
         let middle = first.midpoint(last);
         // Bin k of an axis lies between its knots k - 1 and k.
         let plane = self.knots[axis][middle as usize - 1];
         let [low, high] = self.halves(&node, plane, [true, true]);
         let narrowed = |half: Option<Polytope>, range: BinRange| {
-            let mut child = Node { polytope: half?, ..node.clone() };
+            let mut child = SearchNode { polytope: half?, ..node.clone() };
             child.bins[axis] = range;
-            self.settle(child)
+            self.simplified(child)
         };
         [narrowed(low, (first, middle)), narrowed(high, (middle, last))].into_iter().flatten().collect()
     }
 
     /// The parts of the node's polytope on both sides of a hyperplane; none where it does not reach.
-    fn halves<L>(&self, node: &Node<L>, plane: u32, want: [bool; 2]) -> [Option<Polytope>; 2] {
+    fn halves<L>(&self, node: &SearchNode<L>, plane: PlaneIndex, want: [bool; 2]) -> [Option<Polytope>; 2] {
         match node.polytope.position(plane) {
             Position::Cut => node.polytope.cut(plane, &node.polytope.signs(plane), want),
             Position::On(Side::Below) | Position::Within => [want[0].then(|| node.polytope.clone()), None],
@@ -189,7 +191,7 @@ impl Region {
         }
     }
 
-    fn split_plane<L: Load>(&self, node: Node<L>, plane: u32) -> Vec<Node<L>> {
+    fn split_plane<L: Load>(&self, node: SearchNode<L>, plane: PlaneIndex) -> Vec<SearchNode<L>> {
         // Whether a side is worth building shows before it is built: often the formula is false on it outright.
         let mut children = [Side::Below, Side::Above].map(|side| {
             let mut child = node.clone();
@@ -197,35 +199,35 @@ impl Region {
         });
         let want = [children[0].is_some(), children[1].is_some()];
         let halves = self.halves(&node, plane, want);
-        let settled = children.iter_mut().zip(halves).map(|(child, half)| {
+        let simplified = children.iter_mut().zip(halves).map(|(child, half)| {
             let child = child.take()?;
-            self.settle(Node { polytope: half?, ..child })
+            self.simplified(SearchNode { polytope: half?, ..child })
         });
-        settled.flatten().collect()
+        simplified.flatten().collect()
     }
 
-    fn split_boolean<L: Load>(&self, node: Node<L>, var: u32) -> Vec<Node<L>> {
+    fn split_boolean<L: Load>(&self, node: SearchNode<L>, var: BooleanIndex) -> Vec<SearchNode<L>> {
         let with = |value: bool| {
             let mut child = node.clone();
-            child.booleans[var as usize] = Some(value);
+            child.booleans[var.position()] = Some(value);
             if !self.assume(&mut child, &[]) {
                 return None;
             }
             // Once the formula holds the load has not seen the polytope yet.
-            if node.open.is_some() && child.open.is_none() { self.settle(child) } else { Some(child) }
+            if node.open.is_some() && child.open.is_none() { self.simplified(child) } else { Some(child) }
         };
         [with(false), with(true)].into_iter().flatten().collect()
     }
 
     /// Total enumeration, the slow reference: every atom that cuts and every Boolean is decided before the formula is
     /// looked at.
-    fn total_step<L: Load>(&self, node: Node<L>) -> Step<L> {
-        let Residue::Open(whole) = &self.skeleton else { return self.emit(node) };
-        let position = |plane: &u32| node.polytope.position(*plane);
-        if let Some(plane) = whole.planes.iter().find(|plane| position(plane) == Position::Cut) {
+    fn total_step<L: Load>(&self, node: SearchNode<L>) -> SearchStep<L> {
+        let Residue::Open(skeleton) = &self.skeleton else { return self.emit(node) };
+        let position = |plane: &PlaneIndex| node.polytope.position(*plane);
+        if let Some(plane) = skeleton.planes.iter().find(|plane| position(plane) == Position::Cut) {
             let halves = self.halves(&node, *plane, [true, true]);
-            let children = halves.into_iter().flatten().map(|polytope| Node { polytope, ..node.clone() });
-            return Step::Split(children.collect());
+            let children = halves.into_iter().flatten().map(|polytope| SearchNode { polytope, ..node.clone() });
+            return SearchStep::Split(children.collect());
         }
         if let Some(var) = node.booleans.iter().position(Option::is_none) {
             let with = |value| {
@@ -233,35 +235,36 @@ impl Region {
                 child.booleans[var] = Some(value);
                 child
             };
-            return Step::Split([with(false), with(true)].into_iter().collect());
+            return SearchStep::Split([with(false), with(true)].into_iter().collect());
         }
-        let sides = whole.planes.iter().filter_map(|plane| match position(plane) {
+        let sides = skeleton.planes.iter().filter_map(|plane| match position(plane) {
             Position::On(side) => Some((*plane, side)),
             _ => None,
         });
         let sides: Vec<_> = sides.collect();
-        match whole.simplify(|literal| look_up(literal, &sides, &node.booleans)) {
+        match skeleton.simplify(|literal| look_up(literal, &sides, &node.booleans)) {
             Residue::Decided(true) => self.emit(node),
-            _ => Step::Split(Vec::new()),
+            Residue::Decided(false) => SearchStep::Split(Vec::new()),
+            Residue::Open(_) => unreachable!("all hyperplanes that cut and all Boolean variables are decided"),
         }
     }
 }
 
 /// The sides of the hyperplanes that do not cut the polytope, in the order of the list.
-fn decided_by(polytope: &Polytope, planes: &[u32]) -> Vec<(u32, Side)> {
-    let side = |plane: &u32| match polytope.position(*plane) {
+fn decided_by(polytope: &Polytope, planes: &[PlaneIndex]) -> Vec<(PlaneIndex, Side)> {
+    let side = |plane: &PlaneIndex| match polytope.position(*plane) {
         Position::On(side) => Some((*plane, side)),
         Position::Within | Position::Cut => None,
     };
     planes.iter().filter_map(side).collect()
 }
 
-fn look_up(literal: Literal, decided: &[(u32, Side)], booleans: &[Option<bool>]) -> Option<bool> {
+fn look_up(literal: Literal, decided: &[(PlaneIndex, Side)], booleans: &[Option<bool>]) -> Option<bool> {
     match literal {
         Literal::Side { plane, side } => {
             let known = decided.binary_search_by_key(&plane, |d| d.0).ok()?;
             Some(decided[known].1 == side)
         }
-        Literal::Bool { var, value } => booleans[var as usize].map(|known| known == value),
+        Literal::Bool { var, value } => booleans[var.position()].map(|known| known == value),
     }
 }

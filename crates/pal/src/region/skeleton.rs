@@ -1,11 +1,12 @@
 //! The Boolean structure of a formula over numbered hyperplanes, and its simplification on a cell.
 //!
-//! Inside a full-dimensional cell that a hyperplane does not cut, an atom is simply true or false, strict or not;
-//! an equality is false. What is left undecided is a smaller skeleton. Evaluation is three-valued (Kleene): a
-//! disjunction with a true part is true whatever the rest.
+//! Inside a full-dimensional cell that a hyperplane does not cut, an atom is simply true or false, strict or not, and an
+//! equality is false. What is left undecided is a smaller skeleton. Evaluation is three-valued (Kleene): a disjunction
+//! with a true operand is true whatever the others are.
 
 use std::collections::HashMap;
 
+use super::index::{BooleanIndex, PlaneIndex};
 use super::polytope::Side;
 use crate::formula::{Atom, Connective, Formula, Node, Relation, Var};
 
@@ -13,31 +14,52 @@ use crate::formula::{Atom, Connective, Formula, Node, Relation, Var};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Literal {
     /// The cell lies on this side of the hyperplane.
-    Side { plane: u32, side: Side },
+    Side { plane: PlaneIndex, side: Side },
     /// The Boolean variable has this value.
-    Bool { var: u32, value: bool },
+    Bool { var: BooleanIndex, value: bool },
+}
+
+/// The position of a node in the list of its skeleton.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct NodeIndex(u32);
+
+impl NodeIndex {
+    fn new(position: usize) -> Self {
+        NodeIndex(u32::try_from(position).expect("four billion nodes of a formula do not fit into memory"))
+    }
+
+    fn position(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What is known of a node: its truth value, or which node it is equivalent to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Truth {
+    Known(bool),
+    Open(NodeIndex),
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Part {
+enum SkeletonNode {
     Literal(Literal),
-    /// A conjunction or disjunction over a range of `kids`.
-    Many {
+    /// A conjunction or disjunction of a range of `operands`.
+    Junction {
         conjunction: bool,
         start: u32,
         end: u32,
     },
 }
 
-/// A formula in negation normal form, as a table in which every part comes after its own parts; the last is the root.
+/// A formula in negation normal form, as a list in which every node comes after its operands; the last one is the root.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Skeleton {
-    parts: Vec<Part>,
-    kids: Vec<u32>,
-    /// Literals below each part, counted with repetition.
+    nodes: Vec<SkeletonNode>,
+    operands: Vec<NodeIndex>,
+    /// For each node the literals below it, counted with repetition.
     sizes: Vec<u32>,
-    /// The hyperplanes that occur, each once.
-    pub planes: Vec<u32>,
+    /// The hyperplanes that occur, each once, in increasing order.
+    pub planes: Vec<PlaneIndex>,
 }
 
 /// A skeleton after simplification.
@@ -47,18 +69,17 @@ pub(crate) enum Residue {
     Open(Skeleton),
 }
 
-/// Representatives of decided parts during simplification.
-const TRUE: u32 = u32::MAX;
-const FALSE: u32 = u32::MAX - 1;
-
 impl Skeleton {
-    /// Builds the skeleton of a formula; the tables say which hyperplane and which Boolean each name stands for.
-    pub fn compile(formula: &Formula, plane_of: &impl Fn(&Atom) -> u32, boolean_of: &impl Fn(&Var) -> u32) -> Residue {
+    /// Builds the skeleton of a formula; the functions say which hyperplane and which Boolean each name stands for.
+    pub fn compile(
+        formula: &Formula,
+        plane_of: &impl Fn(&Atom) -> PlaneIndex,
+        boolean_of: &impl Fn(&Var) -> BooleanIndex,
+    ) -> Residue {
         let mut builder = Builder::default();
-        // Both polarities of every node at once.
-        let (root, _) = formula.fold(|node, children: &[(u32, u32)]| match node.node() {
-            Node::Constant(true) => (TRUE, FALSE),
-            Node::Constant(false) => (FALSE, TRUE),
+        // Every node of the formula together with its negation.
+        let (root, _) = formula.fold(|node, children: &[(Truth, Truth)]| match node.node() {
+            Node::Constant(value) => (Truth::Known(*value), Truth::Known(!value)),
             Node::Bool(var) => {
                 let var = boolean_of(var);
                 (
@@ -66,7 +87,7 @@ impl Skeleton {
                     builder.literal(Literal::Bool { var, value: false }),
                 )
             }
-            Node::Atom(atom) if atom.relation() == Relation::Eq => (FALSE, TRUE),
+            Node::Atom(atom) if atom.relation() == Relation::Eq => (Truth::Known(false), Truth::Known(true)),
             Node::Atom(atom) => {
                 let plane = plane_of(atom);
                 (
@@ -77,88 +98,91 @@ impl Skeleton {
             Node::Connective(connective, _) => builder.connective(*connective, children),
         });
         match root {
-            TRUE => Residue::Decided(true),
-            FALSE => Residue::Decided(false),
-            // The builder's table also holds parts that the root does not reach.
-            _ => Skeleton { parts: builder.parts, kids: builder.kids, ..Skeleton::default() }.extract(root, |_| None),
+            Truth::Known(value) => Residue::Decided(value),
+            // The builder's list also holds nodes that the root does not reach.
+            Truth::Open(root) => Skeleton { nodes: builder.nodes, operands: builder.operands, ..Skeleton::default() }
+                .extract(root, |_| None),
         }
     }
 
     /// What is left of the formula once some literals are decided.
     pub fn simplify(&self, decide: impl Fn(Literal) -> Option<bool>) -> Residue {
-        match self.parts.len() {
+        match self.nodes.len() {
             0 => Residue::Decided(true),
-            n => self.extract(n as u32 - 1, decide),
+            n => self.extract(NodeIndex::new(n - 1), decide),
         }
     }
 
-    fn extract(&self, root: u32, decide: impl Fn(Literal) -> Option<bool>) -> Residue {
-        // Bottom-up: a decided part is TRUE or FALSE; a part with one undecided child is that child.
-        let mut stands_for = vec![FALSE; self.parts.len()];
-        for (at, part) in self.parts.iter().enumerate().take(root as usize + 1) {
-            stands_for[at] = match part {
-                Part::Literal(literal) => match decide(*literal) {
-                    Some(true) => TRUE,
-                    Some(false) => FALSE,
-                    None => at as u32,
-                },
-                Part::Many { conjunction, start, end } => {
-                    let (neutral, absorbing) = if *conjunction { (TRUE, FALSE) } else { (FALSE, TRUE) };
-                    let (mut open, mut last) = (0, neutral);
-                    for kid in &self.kids[*start as usize..*end as usize] {
-                        let kid = stands_for[*kid as usize];
-                        if kid == absorbing {
-                            (open, last) = (0, absorbing);
-                            break;
-                        }
-                        if kid != neutral {
-                            open += usize::from(kid != last);
-                            last = kid;
+    fn extract(&self, root: NodeIndex, decide: impl Fn(Literal) -> Option<bool>) -> Residue {
+        // From the operands up. A junction with one undecided operand is that operand.
+        let mut truths: Vec<Truth> = Vec::with_capacity(root.position() + 1);
+        for (at, node) in self.nodes.iter().enumerate().take(root.position() + 1) {
+            let itself = Truth::Open(NodeIndex(at as u32));
+            let truth = match node {
+                SkeletonNode::Literal(literal) => decide(*literal).map_or(itself, Truth::Known),
+                SkeletonNode::Junction { conjunction, start, end } => {
+                    // True is neutral in a conjunction and false decides it; in a disjunction it is the other way round.
+                    let (mut open, mut last) = (0, Truth::Known(*conjunction));
+                    for operand in &self.operands[*start as usize..*end as usize] {
+                        let truth = truths[operand.position()];
+                        match truth {
+                            Truth::Known(value) if value == *conjunction => {}
+                            Truth::Known(_) => {
+                                (open, last) = (0, truth);
+                                break;
+                            }
+                            Truth::Open(_) => {
+                                open += usize::from(truth != last);
+                                last = truth;
+                            }
                         }
                     }
-                    if open <= 1 { last } else { at as u32 }
+                    if open <= 1 { last } else { itself }
                 }
             };
+            truths.push(truth);
         }
-        match stands_for[root as usize] {
-            TRUE => Residue::Decided(true),
-            FALSE => Residue::Decided(false),
-            top => Residue::Open(self.copy_reachable(top, &stands_for)),
+        match truths[root.position()] {
+            Truth::Known(value) => Residue::Decided(value),
+            Truth::Open(top) => Residue::Open(self.copy_reachable(top, &truths)),
         }
     }
 
-    fn copy_reachable(&self, top: u32, stands_for: &[u32]) -> Skeleton {
+    fn copy_reachable(&self, top: NodeIndex, truths: &[Truth]) -> Skeleton {
         let undecided = |start: u32, end: u32| {
-            let kids = self.kids[start as usize..end as usize].iter().map(|kid| stands_for[*kid as usize]);
-            kids.filter(|kid| *kid != TRUE && *kid != FALSE)
+            let operands = self.operands[start as usize..end as usize].iter();
+            operands.filter_map(|operand| match truths[operand.position()] {
+                Truth::Known(_) => None,
+                Truth::Open(node) => Some(node),
+            })
         };
-        let mut reached = vec![false; top as usize + 1];
-        reached[top as usize] = true;
-        for at in (0..=top as usize).rev() {
-            if let (true, Part::Many { start, end, .. }) = (reached[at], &self.parts[at]) {
-                undecided(*start, *end).for_each(|kid| reached[kid as usize] = true);
+        let mut reached = vec![false; top.position() + 1];
+        reached[top.position()] = true;
+        for at in (0..=top.position()).rev() {
+            if let (true, SkeletonNode::Junction { start, end, .. }) = (reached[at], &self.nodes[at]) {
+                undecided(*start, *end).for_each(|operand| reached[operand.position()] = true);
             }
         }
         let mut copy = Skeleton::default();
-        let mut moved = vec![0u32; top as usize + 1];
-        for at in (0..=top as usize).filter(|at| reached[*at]) {
-            moved[at] = copy.parts.len() as u32;
-            match &self.parts[at] {
-                Part::Literal(literal) => {
+        let mut moved = vec![NodeIndex(0); top.position() + 1];
+        for at in (0..=top.position()).filter(|at| reached[*at]) {
+            moved[at] = NodeIndex(copy.nodes.len() as u32);
+            match &self.nodes[at] {
+                SkeletonNode::Literal(literal) => {
                     if let Literal::Side { plane, .. } = literal {
                         copy.planes.push(*plane);
                     }
-                    copy.parts.push(Part::Literal(*literal));
+                    copy.nodes.push(SkeletonNode::Literal(*literal));
                     copy.sizes.push(1);
                 }
-                Part::Many { conjunction, start, end } => {
-                    let first = copy.kids.len() as u32;
-                    copy.kids.extend(undecided(*start, *end).map(|kid| moved[kid as usize]));
-                    let last = copy.kids.len() as u32;
-                    let size = copy.kids[first as usize..]
+                SkeletonNode::Junction { conjunction, start, end } => {
+                    let first = copy.operands.len() as u32;
+                    copy.operands.extend(undecided(*start, *end).map(|operand| moved[operand.position()]));
+                    let last = copy.operands.len() as u32;
+                    let size = copy.operands[first as usize..]
                         .iter()
-                        .fold(0u32, |sum, kid| sum.saturating_add(copy.sizes[*kid as usize]));
-                    copy.parts.push(Part::Many { conjunction: *conjunction, start: first, end: last });
+                        .fold(0u32, |sum, operand| sum.saturating_add(copy.sizes[operand.position()]));
+                    copy.nodes.push(SkeletonNode::Junction { conjunction: *conjunction, start: first, end: last });
                     copy.sizes.push(size);
                 }
             }
@@ -168,74 +192,74 @@ impl Skeleton {
         copy
     }
 
-    /// The literal to branch on next: the first one of the smallest undecided clause.
+    /// The literal to branch on next: the first one of the smallest undecided clause. `None` if nothing is undecided.
     pub fn choose(&self) -> Option<Literal> {
-        let mut at = self.parts.len().checked_sub(1)?;
+        let mut at = self.nodes.len().checked_sub(1)?;
         loop {
-            match &self.parts[at] {
-                Part::Literal(literal) => return Some(*literal),
-                Part::Many { start, end, .. } => {
-                    let kids = &self.kids[*start as usize..*end as usize];
-                    at = *kids.iter().min_by_key(|kid| self.sizes[**kid as usize])? as usize;
+            match &self.nodes[at] {
+                SkeletonNode::Literal(literal) => return Some(*literal),
+                SkeletonNode::Junction { start, end, .. } => {
+                    let operands = &self.operands[*start as usize..*end as usize];
+                    let smallest = operands.iter().min_by_key(|operand| self.sizes[operand.position()]);
+                    at = smallest.expect("a junction has at least two operands").position();
                 }
             }
         }
     }
 }
 
-/// Collects parts, sharing equal ones.
+/// Collects nodes, sharing equal ones.
 #[derive(Default)]
 struct Builder {
-    parts: Vec<Part>,
-    kids: Vec<u32>,
-    literals: HashMap<Literal, u32>,
-    many: HashMap<(bool, Vec<u32>), u32>,
+    nodes: Vec<SkeletonNode>,
+    operands: Vec<NodeIndex>,
+    literals: HashMap<Literal, NodeIndex>,
+    junctions: HashMap<(bool, Vec<NodeIndex>), NodeIndex>,
 }
 
 impl Builder {
-    fn literal(&mut self, literal: Literal) -> u32 {
-        *self.literals.entry(literal).or_insert_with(|| {
-            self.parts.push(Part::Literal(literal));
-            self.parts.len() as u32 - 1
-        })
+    fn literal(&mut self, literal: Literal) -> Truth {
+        Truth::Open(*self.literals.entry(literal).or_insert_with(|| {
+            self.nodes.push(SkeletonNode::Literal(literal));
+            NodeIndex::new(self.nodes.len() - 1)
+        }))
     }
 
-    fn many(&mut self, conjunction: bool, kids: impl IntoIterator<Item = u32>) -> u32 {
-        let (neutral, absorbing) = if conjunction { (TRUE, FALSE) } else { (FALSE, TRUE) };
-        let mut list: Vec<u32> = Vec::new();
-        for kid in kids {
-            if kid == absorbing {
-                return absorbing;
-            }
-            if kid != neutral {
-                list.push(kid);
+    fn junction(&mut self, conjunction: bool, operands: impl IntoIterator<Item = Truth>) -> Truth {
+        let mut list: Vec<NodeIndex> = Vec::new();
+        for operand in operands {
+            match operand {
+                Truth::Known(value) if value == conjunction => {}
+                Truth::Known(_) => return operand,
+                Truth::Open(node) => list.push(node),
             }
         }
         match list[..] {
-            [] => return neutral,
-            [only] => return only,
+            [] => return Truth::Known(conjunction),
+            [only] => return Truth::Open(only),
             _ => {}
         }
         let key = (conjunction, list);
-        if let Some(known) = self.many.get(&key) {
-            return *known;
+        if let Some(known) = self.junctions.get(&key) {
+            return Truth::Open(*known);
         }
-        let start = self.kids.len() as u32;
-        self.kids.extend(&key.1);
-        self.parts.push(Part::Many { conjunction, start, end: self.kids.len() as u32 });
-        let id = self.parts.len() as u32 - 1;
-        self.many.insert(key, id);
-        id
+        let start = self.operands.len();
+        self.operands.extend(&key.1);
+        let end = u32::try_from(self.operands.len()).expect("four billion operands do not fit into memory");
+        self.nodes.push(SkeletonNode::Junction { conjunction, start: start as u32, end });
+        let index = NodeIndex::new(self.nodes.len() - 1);
+        self.junctions.insert(key, index);
+        Truth::Open(index)
     }
 
-    fn connective(&mut self, connective: Connective, children: &[(u32, u32)]) -> (u32, u32) {
+    fn connective(&mut self, connective: Connective, children: &[(Truth, Truth)]) -> (Truth, Truth) {
         match connective {
             Connective::Not => (children[0].1, children[0].0),
             Connective::And => {
-                (self.many(true, children.iter().map(|c| c.0)), self.many(false, children.iter().map(|c| c.1)))
+                (self.junction(true, children.iter().map(|c| c.0)), self.junction(false, children.iter().map(|c| c.1)))
             }
             Connective::Or => {
-                (self.many(false, children.iter().map(|c| c.0)), self.many(true, children.iter().map(|c| c.1)))
+                (self.junction(false, children.iter().map(|c| c.0)), self.junction(true, children.iter().map(|c| c.1)))
             }
             Connective::Iff => {
                 let ((a, not_a), (b, not_b)) = (children[0], children[1]);
@@ -249,9 +273,10 @@ impl Builder {
         }
     }
 
-    fn either<const N: usize>(&mut self, pairs: [(u32, u32); N]) -> u32 {
-        let options = pairs.map(|(a, b)| self.many(true, [a, b]));
-        self.many(false, options)
+    /// The disjunction of conjunctions of two.
+    fn either<const N: usize>(&mut self, pairs: [(Truth, Truth); N]) -> Truth {
+        let options = pairs.map(|(a, b)| self.junction(true, [a, b]));
+        self.junction(false, options)
     }
 }
 
@@ -262,11 +287,16 @@ mod tests {
 
     fn skeleton(formula: &Formula) -> Skeleton {
         let atoms = formula.atoms();
-        let plane_of = |atom: &Atom| atoms.iter().position(|a| a == atom).unwrap() as u32;
-        match Skeleton::compile(formula, &plane_of, &|_| 0) {
+        let plane_of = |atom: &Atom| PlaneIndex::new(atoms.iter().position(|a| a == atom).unwrap());
+        match Skeleton::compile(formula, &plane_of, &|_| BooleanIndex::new(0)) {
             Residue::Open(s) => s,
             Residue::Decided(value) => panic!("decided: {value}"),
         }
+    }
+
+    #[test]
+    fn nodes_stay_small() {
+        assert!(size_of::<Truth>() == 8 && size_of::<Literal>() == 8 && size_of::<SkeletonNode>() == 12);
     }
 
     #[test]
@@ -278,7 +308,7 @@ mod tests {
         assert!(matches!(s.simplify(|l| Some(all_below(l))), Residue::Decided(true)));
         assert!(matches!(s.simplify(|l| Some(!all_below(l))), Residue::Decided(false)));
         let Residue::Open(rest) = s.simplify(|l| match l {
-            Literal::Side { plane: 0, side } => Some(side == Side::Below),
+            Literal::Side { plane, side } if plane.position() == 0 => Some(side == Side::Below),
             _ => None,
         }) else {
             panic!("one atom does not decide the formula")
@@ -291,9 +321,9 @@ mod tests {
         let [x, y, z] = reals(["x", "y", "z"]);
         let f = x.le(0).ite(y.le(0), z.le(0));
         let s = skeleton(&f);
-        let plane_x = f.atoms().iter().position(|a| a.to_string() == "x <= 0").unwrap() as u32;
+        let plane_x = f.atoms().iter().position(|a| a.to_string() == "x <= 0").unwrap();
         let residue = s.simplify(|l| match l {
-            Literal::Side { plane, side } if plane != plane_x => Some(side == Side::Below),
+            Literal::Side { plane, side } if plane.position() != plane_x => Some(side == Side::Below),
             _ => None,
         });
         assert!(matches!(residue, Residue::Decided(true)));
@@ -302,7 +332,8 @@ mod tests {
     #[test]
     fn equalities_have_no_volume() {
         let [x] = reals(["x"]);
-        assert!(matches!(Skeleton::compile(&x.equals(1), &|_| 0, &|_| 0), Residue::Decided(false)));
-        assert!(matches!(Skeleton::compile(&x.differs(1), &|_| 0, &|_| 0), Residue::Decided(true)));
+        let compile = |f: &Formula| Skeleton::compile(f, &|_| PlaneIndex::new(0), &|_| BooleanIndex::new(0));
+        assert!(matches!(compile(&x.equals(1)), Residue::Decided(false)));
+        assert!(matches!(compile(&x.differs(1)), Residue::Decided(true)));
     }
 }

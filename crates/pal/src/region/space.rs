@@ -1,7 +1,7 @@
 //! The hyperplanes of a region and exact points on them.
 //!
-//! Every decision about which side of a hyperplane a vertex lies on is exact. It is first tried in doubles with a
-//! certified error bound; only when the sign is in doubt is the vertex computed exactly, from the hyperplanes that
+//! Every decision about which side of a hyperplane a vertex lies on is exact. It is first tried in float64 with a
+//! certified error bound. Only when the sign is in doubt is the vertex computed exactly, from the hyperplanes that
 //! define it, and then kept.
 
 use std::cmp::Ordering;
@@ -9,23 +9,25 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
+use super::index::PlaneIndex;
+use super::unbounded::beyond_all_vertices;
 use crate::linear_algebra::{common_denominator, first_dependency, numerators_over, with_positive_denominator};
 use crate::number::{self, Integer, Rational, bit_length, scaled_coefficient, scaled_to_f64};
 
-/// A hyperplane `a . x = b` with integer coefficients, and its image in doubles.
+/// A hyperplane `a . x = b` with integer coefficients, and its image in float64.
 #[derive(Debug, Clone)]
 pub(crate) struct Hyperplane {
     pub normal: Vec<Integer>,
     pub offset: Integer,
     approx_normal: Vec<f64>,
     approx_offset: f64,
-    /// The doubles are the integers divided by two to this power.
+    /// The float64 numbers are the integers divided by two to this power.
     shift: usize,
 }
 
 impl Hyperplane {
     pub fn new(normal: Vec<Integer>, offset: Integer) -> Self {
-        // Only signs matter: a power of two brings coefficients of any size into the range of doubles.
+        // Only signs matter: a power of two brings coefficients of any size into the range of float64.
         let largest = normal.iter().chain([&offset]).map(bit_length).max().unwrap_or(0);
         let shift = largest.saturating_sub(500);
         let approx_normal = normal.iter().map(|a| scaled_coefficient(a, shift)).collect();
@@ -40,9 +42,9 @@ impl Hyperplane {
         Hyperplane::new(normal, value.numerator().clone())
     }
 
-    /// The value `a . x - b` at a vertex in doubles, with a bound on its error. The bound is `(n + 3)` epsilons of the
+    /// The value `a . x - b` at a vertex in float64, with a bound on its error. The bound is `(n + 3)` epsilons of the
     /// sum of magnitudes (one half-epsilon per coefficient, product and addition, doubled for safety), what the error
-    /// of the vertex contributes, and room for underflow. It is NaN or infinite where doubles do not suffice.
+    /// of the vertex contributes, and room for underflow. It is NaN or infinite where float64 does not suffice.
     fn approximate(&self, vertex: &Vertex) -> (f64, f64) {
         let (mut value, mut magnitude, mut inherited) = (-self.approx_offset, self.approx_offset.abs(), 0.0);
         for ((a, x), e) in self.approx_normal.iter().zip(&vertex.approx).zip(&vertex.error) {
@@ -76,31 +78,33 @@ pub(crate) struct ExactPoint {
 }
 
 impl ExactPoint {
+    /// The point with these coordinates.
     pub fn new(coordinates: &[Rational]) -> Self {
         let denominator = common_denominator(coordinates);
         let numerators = numerators_over(coordinates, &denominator);
         ExactPoint { numerators, denominator: denominator.into() }
     }
 
+    /// The coordinates as fractions.
     pub fn coordinates(&self) -> Vec<Rational> {
         let over = |p: &Integer| Rational::from_parts_signed(p.clone(), self.denominator.clone());
         self.numerators.iter().map(over).collect()
     }
 }
 
-/// A vertex: coordinates in doubles with certified error bounds, exact coordinates on demand.
+/// A vertex: coordinates in float64 with certified error bounds, exact coordinates on demand.
 #[derive(Debug)]
 pub struct Vertex {
     approx: SmallVec<[f64; 4]>,
     error: SmallVec<[f64; 4]>,
     /// Hyperplanes through the vertex, enough of them to determine it.
-    planes: SmallVec<[u32; 6]>,
+    planes: SmallVec<[PlaneIndex; 6]>,
     exact: OnceLock<ExactPoint>,
 }
 
 impl Vertex {
     /// A vertex with known exact coordinates.
-    pub(crate) fn from_exact(point: ExactPoint, planes: SmallVec<[u32; 6]>) -> Self {
+    pub(crate) fn from_exact(point: ExactPoint, planes: SmallVec<[PlaneIndex; 6]>) -> Self {
         let (mut approx, mut error) = (SmallVec::new(), SmallVec::new());
         for p in &point.numerators {
             let x = round_quotient(p, &point.denominator);
@@ -111,7 +115,7 @@ impl Vertex {
         Vertex { approx, error, planes, exact: OnceLock::from(point) }
     }
 
-    /// Coordinates in doubles, each within [`Vertex::error`] of the truth.
+    /// Coordinates in float64, each within [`Vertex::error`] of the truth.
     pub fn coordinates(&self) -> &[f64] {
         &self.approx
     }
@@ -122,7 +126,7 @@ impl Vertex {
     }
 }
 
-/// The double nearest to `p / q`, with a fast path for what fits a double exactly: a single division is correctly rounded.
+/// The float64 nearest to `p / q`, with a fast path where both are float64 numbers: a single division is correctly rounded.
 fn round_quotient(p: &Integer, q: &Integer) -> f64 {
     if bit_length(p) <= 53 && bit_length(q) <= 53 {
         return p.to_f64().value() / q.to_f64().value();
@@ -141,22 +145,38 @@ const ALWAYS_EXACT: usize = 2;
 pub(crate) struct Space {
     pub dimension: usize,
     pub planes: Vec<Hyperplane>,
-    /// Hyperplanes of index at least this and below `far_end` stand for infinity: no vertex of the arrangement reaches them.
-    pub far: std::ops::Range<u32>,
+    /// Hyperplanes that stand for infinity: no point where hyperplanes outside this range meet lies on or beyond them.
+    pub far: std::ops::Range<PlaneIndex>,
 }
 
 impl Space {
-    pub fn push(&mut self, plane: Hyperplane) -> u32 {
+    /// Appends a hyperplane.
+    pub fn push(&mut self, plane: Hyperplane) -> PlaneIndex {
         self.planes.push(plane);
-        self.planes.len() as u32 - 1
+        PlaneIndex::new(self.planes.len() - 1)
     }
 
-    pub fn plane(&self, id: u32) -> &Hyperplane {
-        &self.planes[id as usize]
+    /// The hyperplane at an index.
+    pub fn plane(&self, id: PlaneIndex) -> &Hyperplane {
+        &self.planes[id.position()]
+    }
+
+    /// Moves the hyperplanes that stand for infinity beyond all points where the others meet.
+    pub fn widen_infinity(&mut self) {
+        let far = self.far.start.position()..self.far.end.position();
+        if far.is_empty() {
+            return;
+        }
+        let others = self.planes.iter().enumerate().filter(|(at, _)| !far.contains(at));
+        let infinity = beyond_all_vertices(others.map(|(_, h)| (&h.normal[..], &h.offset)), self.dimension);
+        for plane in &mut self.planes[far] {
+            let offset = if plane.offset < Integer::ZERO { -&infinity } else { infinity.clone() };
+            *plane = Hyperplane::new(plane.normal.clone(), offset);
+        }
     }
 
     /// The side of a hyperplane on which a vertex lies, exactly.
-    pub fn sign(&self, id: u32, vertex: &Vertex) -> Ordering {
+    pub fn sign(&self, id: PlaneIndex, vertex: &Vertex) -> Ordering {
         let plane = self.plane(id);
         let (value, error) = plane.approximate(vertex);
         if value > error {
@@ -171,7 +191,7 @@ impl Space {
     }
 
     /// `|a . x - b|` at a vertex, to the given relative error.
-    pub fn distance(&self, id: u32, vertex: &Vertex, tolerance: f64) -> f64 {
+    pub fn distance(&self, id: PlaneIndex, vertex: &Vertex, tolerance: f64) -> f64 {
         let plane = self.plane(id);
         let (value, error) = plane.approximate(vertex);
         if plane.shift == 0 && error <= tolerance * value.abs() {
@@ -189,7 +209,7 @@ impl Space {
     }
 
     /// The vertex where the edge from `below` to `above` meets hyperplane `id`; `planes` determine it.
-    pub fn cross(&self, id: u32, below: &Vertex, above: &Vertex, planes: SmallVec<[u32; 6]>) -> Vertex {
+    pub fn cross(&self, id: PlaneIndex, below: &Vertex, above: &Vertex, planes: SmallVec<[PlaneIndex; 6]>) -> Vertex {
         if self.dimension <= ALWAYS_EXACT {
             return Vertex::from_exact(self.intersect(&planes), planes);
         }
@@ -220,7 +240,7 @@ impl Space {
     }
 
     /// The one point on all of these hyperplanes, which have full rank together.
-    fn intersect(&self, planes: &[u32]) -> ExactPoint {
+    fn intersect(&self, planes: &[PlaneIndex]) -> ExactPoint {
         if let (2, [p, q]) = (self.dimension, planes) {
             let (p, q) = (self.plane(*p), self.plane(*q));
             let det = |a: &Integer, b: &Integer, c: &Integer, d: &Integer| a * d - b * c;
@@ -251,7 +271,7 @@ mod tests {
     #[test]
     fn intersections_solve_the_system() {
         let mut space = Space { dimension: 3, ..Space::default() };
-        let ids: Vec<u32> = [([1, 1, 1], 6), ([2, 2, 2], 12), ([1, -1, 0], 0), ([0, 0, 3], 1)]
+        let ids: Vec<PlaneIndex> = [([1, 1, 1], 6), ([2, 2, 2], 12), ([1, -1, 0], 0), ([0, 0, 3], 1)]
             .map(|(a, b)| space.push(plane(&a, b)))
             .to_vec();
         let point = space.intersect(&ids);
@@ -261,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_filter_never_contradicts_exact_arithmetic() {
-        // Vertices on a fan of nearly parallel planes: signs too close for doubles.
+        // Vertices on a fan of nearly parallel planes: signs too close for float64.
         let mut space = Space { dimension: 2, ..Space::default() };
         let base = space.push(plane(&[1_000_000_007, -1_000_000_009], 1));
         let other = space.push(plane(&[1_000_000_009, -1_000_000_011], 1));

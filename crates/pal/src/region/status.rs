@@ -1,13 +1,14 @@
 //! What kind of region a constraint describes, down to the difference between empty and lower-dimensional.
 //!
 //! A constraint without full-dimensional cells may still have solutions, on a hyperplane or in a point. To find out,
-//! the box is divided into relatively open pieces of all dimensions: a hyperplane cuts a piece into what is below,
-//! what is on it and what is above. On each piece every decided atom has one sign, so strictness is respected exactly.
+//! the box is divided into relatively open faces of all dimensions: a hyperplane cuts a face into what is below,
+//! what is on it and what is above. On each face every decided atom has one sign, so strictness is respected exactly.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::index::PlaneIndex;
 use super::polytope::{Polytope, Position, Side};
 use super::space::Hyperplane;
 use super::unbounded::Unbounded;
@@ -27,12 +28,12 @@ pub enum Status {
     LowerDimensional(Vec<Rational>),
     /// It has no solution at all.
     Empty,
-    /// It has no volume; whether it has solutions was not settled within the limit of the search.
+    /// It has no volume; whether it has solutions was not decided within the limit of the search.
     NoVolume,
 }
 
 impl Status {
-    /// One word: `bounded`, `unbounded`, `lower-dimensional`, `empty` or `no-volume`.
+    /// The kind in one word: `bounded`, `unbounded`, `lower-dimensional`, `empty` or `no-volume`.
     pub fn name(&self) -> &'static str {
         match self {
             Status::Bounded => "bounded",
@@ -44,8 +45,8 @@ impl Status {
     }
 }
 
-/// ComponentFunctions looked at before giving up on a constraint without volume.
-const MAX_PIECES: usize = 200_000;
+/// Relatively open faces looked at before giving up on a constraint without volume.
+const MAX_FACES: usize = 200_000;
 
 impl Region {
     /// Classifies the region.
@@ -59,18 +60,18 @@ impl Region {
 
     /// Classifies a region that is known to have no full-dimensional cell.
     pub fn status_without_volume(&self) -> Status {
-        match self.find_point(MAX_PIECES) {
-            Search::Found(point) => Status::LowerDimensional(point),
-            Search::Nothing => Status::Empty,
-            Search::GaveUp => Status::NoVolume,
+        match self.find_point(MAX_FACES) {
+            PointSearch::Found(point) => Status::LowerDimensional(point),
+            PointSearch::Nothing => Status::Empty,
+            PointSearch::GaveUp => Status::NoVolume,
         }
     }
 
-    fn find_point(&self, max_pieces: usize) -> Search {
-        let Bounds::Box(_) = &self.bounds else { return Search::Nothing };
+    fn find_point(&self, max_faces: usize) -> PointSearch {
+        let Bounds::Box(_) = &self.bounds else { return PointSearch::Nothing };
         let reals = &self.constraint.reals;
         let mut builder = SpaceBuilder::new(reals.len());
-        let table = Table::new(&self.constraint.formula, &mut |plane| {
+        let formula = FlatFormula::new(&self.constraint.formula, &mut |plane| {
             let coefficient = |var: &Var| plane.normal().iter().find(|(v, _)| v == var).map(|(_, a)| a.clone());
             let normal = reals.iter().map(|var| coefficient(var).unwrap_or(Integer::ZERO)).collect();
             builder.plane(Hyperplane::new(normal, plane.offset().clone()))
@@ -90,34 +91,34 @@ impl Region {
                     .collect(),
             ),
         };
-        let Some(start) = builder.starting_box(reals, &wider) else { return Search::Nothing };
-        let planes = table.planes();
-        let piece = Piece {
+        let Some(start) = builder.starting_box(reals, &wider) else { return PointSearch::Nothing };
+        let planes = formula.planes();
+        let face = OpenFace {
             polytope: Polytope::cuboid(Arc::new(builder.space), &start),
             signs: HashMap::new(),
             booleans: HashMap::new(),
         };
-        let mut stack = vec![piece];
-        for _ in 0..max_pieces {
+        let mut stack = vec![face];
+        for _ in 0..max_faces {
             checkpoint();
-            let Some(mut piece) = stack.pop() else { return Search::Nothing };
-            piece.observe(&planes);
-            match table.evaluate(&piece) {
-                Outcome::Known(true) => return Search::Found(centre(&piece.polytope)),
+            let Some(mut face) = stack.pop() else { return PointSearch::Nothing };
+            face.observe(&planes);
+            match formula.evaluate(&face) {
+                Outcome::Known(true) => return PointSearch::Found(centre(&face.polytope)),
                 Outcome::Known(false) => {}
-                Outcome::Ask(Question::Plane(plane)) => stack.extend(piece.divide(plane)),
+                Outcome::Ask(Question::Plane(plane)) => stack.extend(face.divide(plane)),
                 Outcome::Ask(Question::Boolean(var)) => stack.extend([false, true].map(|value| {
-                    let mut booleans = piece.booleans.clone();
+                    let mut booleans = face.booleans.clone();
                     booleans.insert(var.clone(), value);
-                    Piece { booleans, ..piece.clone() }
+                    OpenFace { booleans, ..face.clone() }
                 })),
             }
         }
-        Search::GaveUp
+        PointSearch::GaveUp
     }
 }
 
-enum Search {
+enum PointSearch {
     Found(Vec<Rational>),
     Nothing,
     GaveUp,
@@ -132,16 +133,17 @@ fn centre(polytope: &Polytope) -> Vec<Rational> {
         .collect()
 }
 
-/// A relatively open convex piece, given by its closure, with the signs of hyperplanes on it.
+/// A relatively open convex set, given by its closure, with the signs of hyperplanes on it: a union of faces of the
+/// arrangement of hyperplanes.
 #[derive(Clone)]
-struct Piece {
+struct OpenFace {
     polytope: Polytope,
-    signs: HashMap<u32, Ordering>,
+    signs: HashMap<PlaneIndex, Ordering>,
     booleans: HashMap<Var, bool>,
 }
 
-impl Piece {
-    fn observe(&mut self, planes: &[u32]) {
+impl OpenFace {
+    fn observe(&mut self, planes: &[PlaneIndex]) {
         for plane in planes {
             if !self.signs.contains_key(plane) {
                 match self.polytope.position(*plane) {
@@ -154,29 +156,29 @@ impl Piece {
         }
     }
 
-    fn divide(&self, plane: u32) -> Vec<Piece> {
+    fn divide(&self, plane: PlaneIndex) -> Vec<OpenFace> {
         let signs = self.polytope.signs(plane);
         let [below, above] = self.polytope.cut(plane, &signs, [true, true]);
         let on = self.polytope.slice(plane, &signs);
         // The slice goes last and is taken first: solutions without volume lie on hyperplanes.
         let parts = [(below, Ordering::Less), (above, Ordering::Greater), (Some(on), Ordering::Equal)];
-        let pieces = parts.into_iter().filter_map(|(polytope, sign)| {
+        let faces = parts.into_iter().filter_map(|(polytope, sign)| {
             let mut signs = self.signs.clone();
             signs.insert(plane, sign);
-            Some(Piece { polytope: polytope?, signs, booleans: self.booleans.clone() })
+            Some(OpenFace { polytope: polytope?, signs, booleans: self.booleans.clone() })
         });
-        pieces.collect()
+        faces.collect()
     }
 }
 
 /// A formula as a list in which arguments come before their connective.
-struct Table {
-    rows: Vec<Row>,
+struct FlatFormula {
+    nodes: Vec<FlatNode>,
 }
 
-enum Row {
+enum FlatNode {
     Constant(bool),
-    Atom(u32, Relation),
+    Atom(PlaneIndex, Relation),
     Bool(Var),
     Connective(Connective, Vec<usize>),
 }
@@ -184,7 +186,7 @@ enum Row {
 /// Something to branch on.
 #[derive(Clone)]
 enum Question {
-    Plane(u32),
+    Plane(PlaneIndex),
     Boolean(Var),
 }
 
@@ -194,27 +196,27 @@ enum Outcome {
     Ask(Question),
 }
 
-impl Table {
-    fn new(formula: &Formula, plane_of: &mut impl FnMut(&Plane) -> u32) -> Table {
-        let mut rows = Vec::new();
+impl FlatFormula {
+    fn new(formula: &Formula, plane_of: &mut impl FnMut(&Plane) -> PlaneIndex) -> FlatFormula {
+        let mut nodes = Vec::new();
         formula.fold(|node, children: &[usize]| {
-            rows.push(match node.node() {
-                Node::Constant(value) => Row::Constant(*value),
-                Node::Atom(atom) => Row::Atom(plane_of(atom.plane()), atom.relation()),
-                Node::Bool(var) => Row::Bool(var.clone()),
-                Node::Connective(connective, _) => Row::Connective(*connective, children.to_vec()),
+            nodes.push(match node.node() {
+                Node::Constant(value) => FlatNode::Constant(*value),
+                Node::Atom(atom) => FlatNode::Atom(plane_of(atom.plane()), atom.relation()),
+                Node::Bool(var) => FlatNode::Bool(var.clone()),
+                Node::Connective(connective, _) => FlatNode::Connective(*connective, children.to_vec()),
             });
-            rows.len() - 1
+            nodes.len() - 1
         });
-        Table { rows }
+        FlatFormula { nodes }
     }
 
-    fn planes(&self) -> Vec<u32> {
-        let mut planes: Vec<u32> = self
-            .rows
+    fn planes(&self) -> Vec<PlaneIndex> {
+        let mut planes: Vec<PlaneIndex> = self
+            .nodes
             .iter()
-            .filter_map(|row| match row {
-                Row::Atom(plane, _) => Some(*plane),
+            .filter_map(|node| match node {
+                FlatNode::Atom(plane, _) => Some(*plane),
                 _ => None,
             })
             .collect();
@@ -223,28 +225,28 @@ impl Table {
         planes
     }
 
-    /// The truth of the formula on a piece, or what to ask next.
-    fn evaluate(&self, piece: &Piece) -> Outcome {
-        let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rows.len());
-        for row in &self.rows {
-            let outcome = match row {
-                Row::Constant(value) => Outcome::Known(*value),
-                Row::Atom(plane, relation) => match piece.signs.get(plane) {
+    /// The truth of the formula on a face, or what to ask next.
+    fn evaluate(&self, face: &OpenFace) -> Outcome {
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let outcome = match node {
+                FlatNode::Constant(value) => Outcome::Known(*value),
+                FlatNode::Atom(plane, relation) => match face.signs.get(plane) {
                     Some(sign) => Outcome::Known(relation.holds(*sign)),
                     None => Outcome::Ask(Question::Plane(*plane)),
                 },
-                Row::Bool(var) => match piece.booleans.get(var) {
+                FlatNode::Bool(var) => match face.booleans.get(var) {
                     Some(value) => Outcome::Known(*value),
                     None => Outcome::Ask(Question::Boolean(var.clone())),
                 },
-                Row::Connective(connective, arguments) => {
+                FlatNode::Connective(connective, arguments) => {
                     let arguments: Vec<&Outcome> = arguments.iter().map(|a| &outcomes[*a]).collect();
                     combine(*connective, &arguments)
                 }
             };
             outcomes.push(outcome);
         }
-        outcomes.pop().unwrap_or(Outcome::Known(true))
+        outcomes.pop().expect("a formula has at least one node")
     }
 }
 
@@ -260,7 +262,7 @@ fn combine(connective: Connective, arguments: &[&Outcome]) -> Outcome {
             }
             first_question(arguments).unwrap_or(Outcome::Known(!absorbing))
         }
-        _ => first_question(arguments).unwrap_or(Outcome::Known(false)),
+        _ => first_question(arguments).expect("a connective whose arguments are all known is known"),
     }
 }
 

@@ -47,7 +47,7 @@ impl Polytope {
         Rational::from_parts_signed(if size < Integer::ZERO { -size } else { size }, scale)
     }
 
-    /// The volume in doubles, from the vertices in doubles.
+    /// The volume in float64, from the vertices in float64.
     pub fn volume(&self) -> f64 {
         let n = self.dimension();
         if self.flat < n {
@@ -58,7 +58,7 @@ impl Polytope {
         simplices.iter().map(|s| self.simplex_determinant(s).abs()).sum::<f64>() / n_factorial
     }
 
-    /// `n!` times the signed volume of a simplex of vertices, in doubles, by elimination with row pivoting.
+    /// `n!` times the signed volume of a simplex of vertices, in float64, by elimination with row pivoting.
     pub(crate) fn simplex_determinant(&self, simplex: &[usize]) -> f64 {
         let n = self.dimension();
         let base = self.vertices[simplex[0]].coordinates();
@@ -68,7 +68,8 @@ impl Polytope {
             .collect();
         let mut product = 1.0;
         for k in 0..n {
-            let best = (k..n).max_by(|i, j| rows[*i][k].abs().total_cmp(&rows[*j][k].abs())).unwrap_or(k);
+            let best =
+                (k..n).max_by(|i, j| rows[*i][k].abs().total_cmp(&rows[*j][k].abs())).expect("rows k..n are left");
             if rows[best][k] == 0.0 {
                 return 0.0;
             }
@@ -77,8 +78,8 @@ impl Polytope {
                 product = -product;
             }
             product *= rows[k][k];
-            let (done, rest) = rows.split_at_mut(k + 1);
-            for row in rest {
+            let (done, below) = rows.split_at_mut(k + 1);
+            for row in below {
                 let factor = row[k] / done[k][k];
                 for (x, p) in row[k..].iter_mut().zip(&done[k][k..]) {
                     *x -= factor * p;

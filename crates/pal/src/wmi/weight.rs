@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::formula::{Formula, Membership, Var};
 use crate::polynomial::{Polynomial, PolynomialError};
-use crate::region::{Literal, Load, Residue, Skeleton};
+use crate::region::{Literal, Load, PlaneIndex, Residue, Skeleton};
 
 /// Weights nested deeper than this are refused.
 pub(super) const MAX_DEPTH: usize = 2_000;
@@ -247,7 +247,7 @@ fn simplify(weight: &CompiledWeight, decide: &dyn Fn(Literal) -> Option<bool>) -
 }
 
 impl Load for CompiledWeight {
-    fn planes(&self) -> Vec<u32> {
+    fn planes(&self) -> Vec<PlaneIndex> {
         let (mut planes, mut stack) = (Vec::new(), vec![&**self]);
         while let Some(weight) = stack.pop() {
             match weight {
