@@ -1,7 +1,7 @@
 //! GASP! cubature as tensor operations: integrals of polynomials on any device (PAL paper, Section 4 and Appendix C).
 //!
-//! The constants come from the core ([`Recipe`]): points and weights of the Grundmann-Moeller rule, vertices and sizes
-//! of the simplices. With s simplices, p points and t monomials in n variables,
+//! The constants come from the core ([`CubatureConstants`]): points and weights of the Grundmann-Moeller rule, vertices
+//! and sizes of the simplices. With s simplices, p points and t monomials in n variables,
 //!
 //! 1. the points on all simplices are one matrix product, (p x n+1) times (n+1 x n s);
 //! 2. powers of each coordinate are made by repeated multiplication, and monomials, p x t x s, are products of powers;
@@ -28,7 +28,7 @@
 use std::ops::Range;
 
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
-use pal::moments::gasp::{GaspError, Recipe};
+use pal::moments::gasp::{CubatureConstants, GaspError};
 use pal::polynomial::Polynomial;
 use pal::region::Region;
 use thiserror::Error;
@@ -108,7 +108,7 @@ pub fn integrate_in_blocks(
 ) -> Result<Integral, CubatureError> {
     let device = device.clone().without_autodiff();
     device::check(&device, dtype, Work::Products)?;
-    let recipe = Recipe::new(region, polynomial)?;
+    let recipe = CubatureConstants::new(region, polynomial)?;
     let cubature = Cubature { recipe: &recipe, device: &device, dtype, blocks };
     let moments = cubature.moments().map_err(|message| {
         let device = device::name(&device);
@@ -128,7 +128,7 @@ pub fn integrate_in_blocks(
 }
 
 struct Cubature<'r> {
-    recipe: &'r Recipe,
+    recipe: &'r CubatureConstants,
     device: &'r Device,
     dtype: DType,
     blocks: Blocks,

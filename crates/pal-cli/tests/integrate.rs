@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Folder, MAP, SQUARE_WITHOUT_TRIANGLE};
-use pal::moments::Moments;
+use pal::wmi::MomentsFile;
 use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ fn moments_as_a_file() {
     let folder = triangle("integrate-file");
     let run = folder.pal(&["integrate", "t.smt2", "--degree", "3", "-o", "eta.safetensors"]).done();
     assert_eq!(run.out, "eta.safetensors: 10 moments\n");
-    let moments = Moments::from_bytes(&folder.read("eta.safetensors")).unwrap();
+    let moments = MomentsFile::from_bytes(&folder.read("eta.safetensors")).unwrap().moments;
     // Compared as text: reading float64 back may change their last digit.
     let shown = folder.pal(&["integrate", "t.smt2", "--degree", "3", "--json"]).done().out;
     let exponents: Vec<&[u16]> = moments.exponents().iter().collect();

@@ -2,7 +2,7 @@
 
 use pal::density::{DensityError, FileError};
 use pal::formula::{GeoJsonError, MembershipError, PolygonError, SmtError, SmtWriteError};
-use pal::moments::{ExponentsError, IntegrateError, MomentsError};
+use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
 use pal::polynomial::{ParseError, PolynomialError};
 use pal::query::{NotAProbability, QueryError};
@@ -62,7 +62,6 @@ report! {
     MembershipError => "RegionError",
     PolygonError => "RegionError",
     SmtWriteError => "FileError",
-    MomentsError => "FileError",
     ProblemError => "ParseError",
     ParseError => "ParseError",
     TooManyCases => "PolynomialError",

@@ -4,7 +4,7 @@ mod common;
 
 use common::{ratio, variables};
 use pal::formula::{Constraint, Formula, Polygon, Ring, Var, reals};
-use pal::moments::gasp::{self, GaspError, GaspResult, MAX_INDEX, Rule};
+use pal::moments::gasp::{self, GaspError, GaspResult, GrundmannMoellerRule, MAX_INDEX};
 use pal::moments::rejection::{self, RejectionError, RejectionResult};
 use pal::number::{Integer, Rational, to_f64};
 use pal::polynomial::Polynomial;
@@ -72,7 +72,7 @@ fn rules_integrate_up_to_their_degree_and_no_further() {
     for n in 1..=6 {
         let unit = region(shapes::simplex(n));
         for s in 0..=6usize {
-            let rule = Rule::shared(n, s).unwrap();
+            let rule = GrundmannMoellerRule::shared(n, s).unwrap();
             let sum: f64 = (0..rule.len()).map(|k| rule.weight(k)).sum();
             let magnitude: f64 = (0..rule.len()).map(|k| rule.weight(k).abs()).sum();
             let volume = 1.0 / to_f64(&factorial(n as u16));

@@ -1,11 +1,12 @@
 //! Integrators against closed forms and against each other.
 
 use pal::formula::{Constraint, Formula, Var, real};
-use pal::moments::{Exponents, Method, Moments, integrate};
+use pal::moments::{CoefficientCountError, Exponents, Method, Moments, integrate};
 use pal::number::{Rational, from_f64, to_f64};
 use pal::polynomial::Polynomial;
 use pal::region::Region;
 use pal::shapes;
+use pal::wmi::MomentsFile;
 
 fn region(constraint: &Constraint) -> Region {
     Region::new(constraint).unwrap()
@@ -212,26 +213,29 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn a_compiled_integral_survives_a_file_and_refuses_a_damaged_one() {
     let r = region(&slanted(2, 0));
     let eta = Moments::compile(&r, &Exponents::tensor(&[3, 2]).unwrap()).unwrap();
-    let bytes = eta.to_bytes().unwrap();
-    let again = Moments::from_bytes(&bytes).unwrap();
+    let file = MomentsFile { constraint: r.constraint().clone(), moments: eta.clone() };
+    let bytes = file.to_bytes().unwrap();
+    let MomentsFile { constraint, moments: again } = MomentsFile::from_bytes(&bytes).unwrap();
     assert_eq!((again.values(), again.exponents()), (eta.values(), eta.exponents()));
-    assert_eq!(again.constraint().reals, eta.constraint().reals);
+    assert_eq!(again.errors(), eta.errors());
+    assert_eq!(constraint.reals, r.constraint().reals);
     let rows: Vec<f64> = (0..3 * eta.values().len()).map(|k| (k as f64 * 0.7).sin()).collect();
     assert_eq!(eta.integrate_batch(&rows).unwrap(), again.integrate_batch(&rows).unwrap());
     let mut damaged = bytes.clone();
     let last = damaged.len() - 1;
     damaged[last] ^= 1;
-    assert!(Moments::from_bytes(&damaged).unwrap_err().to_string().contains("checksum"));
-    assert!(Moments::from_bytes(&bytes[..bytes.len() - 8]).is_err());
-    assert!(Moments::from_bytes(b"nonsense").is_err());
+    assert!(MomentsFile::from_bytes(&damaged).unwrap_err().to_string().contains("checksum"));
+    assert!(MomentsFile::from_bytes(&bytes[..bytes.len() - 8]).is_err());
+    assert!(MomentsFile::from_bytes(b"nonsense").is_err());
     let text = String::from_utf8_lossy(&bytes).replace("pal-moments-1", "pal-moments-9");
     // The header is ASCII and comes first; replacing equal lengths keeps the file well-formed up to the tensors.
     let header = text.find("pal-moments-9").unwrap();
     let mut newer = bytes.clone();
     newer[header..header + 13].copy_from_slice(b"pal-moments-9");
-    let error = Moments::from_bytes(&newer).unwrap_err().to_string();
+    let error = MomentsFile::from_bytes(&newer).unwrap_err().to_string();
     assert!(error.contains("pal-moments-9"), "{error}");
-    assert!(eta.integrate(&[1.0]).is_err());
+    let count = eta.values().len();
+    assert_eq!(eta.integrate(&[1.0]), Err(CoefficientCountError { given: 1, wanted: count }));
 }
 
 #[test]

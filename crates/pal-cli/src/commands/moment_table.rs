@@ -10,6 +10,7 @@ use pal::moments::{self, Exponents, Moments};
 use pal::number::Rational;
 use pal::polynomial::Polynomial;
 use pal::region::Region;
+use pal::wmi::MomentsFile;
 use serde::Serialize;
 
 use super::volume::note_no_volume;
@@ -96,7 +97,8 @@ pub fn run(
         note_no_volume(name, &region, global);
     }
     if let Some(path) = file {
-        let bytes = table.to_bytes().with_context(|| name.to_string())?;
+        let content = MomentsFile { constraint: constraint.clone(), moments: table.clone() };
+        let bytes = content.to_bytes().with_context(|| name.to_string())?;
         output::replace(path, &bytes)?;
     }
     let path = file.map(|path| path.display().to_string());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::gauss::Gauss;
 use super::mesh::{Degree, Element, Shape};
 use crate::interrupt::checkpoint;
-use crate::moments::gasp;
+use crate::moments::gasp::GrundmannMoellerRule;
 
 /// Simplices take the rule with positive weights up to this many nodes.
 const MAX_POSITIVE: usize = 10_000;
@@ -67,7 +67,7 @@ impl CubatureRule {
 
     /// The Grundmann-Moeller rule, if it has a bearable number of nodes.
     fn alternating(dimension: usize, degree: usize) -> Option<CubatureRule> {
-        let known = gasp::Rule::shared(dimension, gasp::Rule::index_for_degree(degree)).ok()?;
+        let known = GrundmannMoellerRule::shared(dimension, GrundmannMoellerRule::index_for_degree(degree)).ok()?;
         let n_factorial: f64 = (1..=dimension).map(|k| k as f64).product();
         let mut rule = CubatureRule { width: dimension + 1, nodes: Vec::new(), weights: Vec::new() };
         for at in 0..known.len() {
@@ -132,7 +132,7 @@ impl MeshCubature {
         let positive = positive_nodes(dimension, degree.total);
         cuboid <= MAX_NODES
             && (positive <= MAX_NODES
-                || gasp::Rule::shared(dimension, gasp::Rule::index_for_degree(degree.total))
+                || GrundmannMoellerRule::shared(dimension, GrundmannMoellerRule::index_for_degree(degree.total))
                     .is_ok_and(|rule| rule.len() <= MAX_NODES))
     }
 

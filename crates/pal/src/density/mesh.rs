@@ -17,7 +17,7 @@ use rayon::prelude::*;
 
 use super::grid::{BinIndex, Grid};
 use crate::interrupt::checkpoint;
-use crate::moments::{Converter, Frame};
+use crate::moments::{AffineFrame, Converter};
 use crate::number::{self, Integer, Rational};
 use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
 
@@ -133,7 +133,7 @@ fn elements(cell: &Cell, grid: &Grid) -> Result<Vec<Element>, MeshError> {
     let bin: Vec<BinIndex> = cell.bin().iter().map(|b| BinIndex::new(*b as usize)).collect();
     let edges = grid.axes().iter().zip(&bin).map(|(axis, b)| &axis.edges()[b.get()..b.get() + 2]);
     let ends: Vec<(Rational, Rational)> = edges.map(|pair| (pair[0].clone(), pair[1].clone())).collect();
-    let frame = Frame::unit(&ends);
+    let frame = AffineFrame::unit(&ends);
     let converter = Converter::new(&frame);
     let (corners, coordinate) = converter.corners(polytope);
     let bin_fraction = grid.bin_fraction(&bin);

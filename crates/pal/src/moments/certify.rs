@@ -1,4 +1,4 @@
-//! Sums of integrals over many cells: exact, or in doubles with a bound that is good enough.
+//! Sums of integrals over many cells: exact, or in float64 with a bound that is good enough.
 
 use std::sync::Arc;
 
@@ -23,13 +23,14 @@ pub struct Integral {
     pub simplices: usize,
 }
 
-/// Doubles are good enough when their error bound is below this fraction of the value.
+/// A sum in float64 is good enough when its error bound is below this fraction of the value.
 const GOOD: f64 = 1e-10;
 
 /// A cell with the polynomial to integrate over it.
-pub(crate) type Part<'p> = (&'p Cell, Arc<Integrand>);
+pub(crate) type CellIntegrand<'p> = (&'p Cell, Arc<Integrand>);
 
-pub(crate) fn exact(parts: &[Part]) -> Result<Integral, IntegrandError> {
+/// The exact sum.
+pub(crate) fn exact(parts: &[CellIntegrand]) -> Result<Integral, IntegrandError> {
     let integrals = in_order(parts, |(cell, integrand)| exact_part(cell, integrand))?;
     let simplices = integrals.iter().map(|(_, simplices)| simplices).sum();
     let sum = pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
@@ -37,11 +38,11 @@ pub(crate) fn exact(parts: &[Part]) -> Result<Integral, IntegrandError> {
     Ok(Integral { value, exact: Some(sum), error: rounding(value), cells: parts.len(), simplices })
 }
 
-/// Doubles first. If the bound on the total is not good enough, cells with a large share in it are tried in another frame, and then the
-/// cells with the largest bounds are done exactly until it is.
+/// The sum in float64. If the bound on its error is not good enough, cells that contribute much to the bound are tried in
+/// another frame, and then the cells with the largest bounds are integrated exactly until it is.
 pub(crate) fn certified<'p>(
-    parts: &[Part<'p>],
-    reframed: impl FnOnce() -> Result<Vec<Part<'p>>, IntegrandError>,
+    parts: &[CellIntegrand<'p>],
+    reframed: impl FnOnce() -> Result<Vec<CellIntegrand<'p>>, IntegrandError>,
 ) -> Result<Integral, IntegrandError> {
     let mut estimates: Vec<Estimate> = in_order(parts, |part| Ok(estimate(part)))?;
     let simplices = estimates.iter().map(|e| e.simplices).sum();
@@ -50,8 +51,8 @@ pub(crate) fn certified<'p>(
     if good_enough(value, error) {
         return Ok(answer);
     }
-    let share = GOOD * value.abs() / (2.0 * parts.len() as f64);
-    let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= share)).collect();
+    let fraction = GOOD * value.abs() / (2.0 * parts.len() as f64);
+    let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= fraction)).collect();
     // A polynomial too large to be expanded in the other frame leaves the exact way.
     if let Ok(reframed) = reframed() {
         let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
@@ -84,7 +85,7 @@ pub(crate) fn certified<'p>(
     Ok(Integral { value, exact: Some(sum), error: rounding(value), ..answer })
 }
 
-fn estimate((cell, integrand): &Part) -> Estimate {
+fn estimate((cell, integrand): &CellIntegrand) -> Estimate {
     let times = number::to_f64(&Rational::from(cell.multiplicity()));
     let Estimate { value, error, simplices } = integrand.estimate(cell.polytope());
     // A power of two: exact, unless it overflows.

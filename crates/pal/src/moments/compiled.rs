@@ -1,29 +1,23 @@
 //! The compiled integral: all moments of a region, computed once.
 //!
 //! With `eta_alpha` the integral of `y^alpha` over the region, the integral of a polynomial with coefficients lambda is
-//! `I(lambda) = eta . lambda`, its gradient is eta, and a batch of polynomials costs one matrix product.
-
-use std::collections::HashMap;
+//! `I(lambda) = eta . lambda`, its gradient is eta, and a batch of polynomials costs one matrix product (PAL paper,
+//! Section 4, where `I_phi(lambda)` is written as a sum of monomial integrals).
 
 use rayon::prelude::*;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use super::exponents::{Exponents, ExponentsError};
 use super::faces::{self, Lanes, LocalPolytope};
-use super::frame::{Converter, Frame};
+use super::frame::{AffineFrame, Converter};
 use super::integrand::{IntegrandError, lattice_is_cheaper, lost_to_underflow, moment_factor};
 use super::integrate::{IntegrateError, Method, around, integrate};
 use super::simplex::{self, Simplices};
-use crate::checksum::checksum;
-use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::number::{self, Rational, factorial};
 use crate::polynomial::Polynomial;
 use crate::region::{Cell, Lattice, Region};
 
-/// The version of the file format.
-const VERSION: &str = "pal-moments-1";
-
-/// Moments of a region in the user's coordinates.
+/// Moments of a region in the user's coordinates. [`MomentsFile`](crate::wmi::MomentsFile) keeps them in a file, together
+/// with their constraint.
 ///
 /// ```
 /// use pal::moments::{Exponents, Moments};
@@ -33,13 +27,10 @@ const VERSION: &str = "pal-moments-1";
 /// // 1 + 2 x1 + 3 x1 x2, coefficients in the order of the exponents
 /// let integral = eta.integrate(&[1.0, 2.0, 0.0, 0.0, 3.0, 0.0])?;
 /// assert!((integral - 2.75).abs() < 1e-14);
-/// let again = Moments::from_bytes(&eta.to_bytes()?)?;
-/// assert_eq!(again.values(), eta.values());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Moments {
-    constraint: Constraint,
     exponents: Exponents,
     values: Vec<f64>,
     errors: Vec<f64>,
@@ -47,38 +38,14 @@ pub struct Moments {
     simplices: usize,
 }
 
-/// Why moments cannot be used, written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum MomentsError {
-    /// A polynomial has the wrong number of coefficients.
-    #[error("{given} coefficients do not make rows of {wanted}, one for each exponent")]
-    Coefficients {
-        /// coefficients given
-        given: usize,
-        /// coefficients per polynomial
-        wanted: usize,
-    },
-    /// The bytes are not a safetensors file.
-    #[error("not a safetensors file: {0}")]
-    Format(#[from] safetensors::SafeTensorError),
-    /// The file is of another kind or version.
-    #[error("expected a file of version {VERSION}, found {0}; compute the moments again with `pal integrate --degree`")]
-    Version(String),
-    /// Something that belongs into the file is missing or has the wrong shape.
-    #[error("{0}")]
-    Content(String),
-    /// The file was changed after it was written.
-    #[error("the content does not match its checksum: the file is damaged or was edited")]
-    Checksum,
-    /// The constraint in the file cannot be read.
-    #[error("the constraint in the file: {0}")]
-    Constraint(#[from] SmtError),
-    /// The constraint cannot be written as SMT-LIB.
-    #[error(transparent)]
-    Write(#[from] SmtWriteError),
-    /// The exponents in the file do not form a set.
-    #[error(transparent)]
-    Exponents(#[from] ExponentsError),
+/// Coefficients that are not one for each exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{given} coefficients do not make rows of {wanted}, one for each exponent")]
+pub struct CoefficientCountError {
+    /// How many coefficients were given.
+    pub given: usize,
+    /// How many coefficients a polynomial has.
+    pub wanted: usize,
 }
 
 impl Moments {
@@ -89,7 +56,7 @@ impl Moments {
             let (given, wanted) = (exponents.dimension(), region.dimension());
             return Err(ExponentsError::Length { given, wanted }.into());
         }
-        let frame = Frame::origin(&around(cells.iter()));
+        let frame = AffineFrame::origin(&around(cells.iter()));
         let converter = Converter::new(&frame);
         let mut sums = Accumulated::new(exponents.len());
         // Cells cut into simplices are swept together; cells done by faces one by one.
@@ -112,27 +79,14 @@ impl Moments {
             sums.longest_sum += simplex::longest_sum(together.len(), exponents.len());
         }
         let (values, errors) = sums.finish(exponents, &frame);
-        Ok(Moments {
-            constraint: region.constraint().clone(),
-            exponents: exponents.clone(),
-            values,
-            errors,
-            cells: cells.len(),
-            simplices: sums.simplices,
-        })
+        Ok(Moments { exponents: exponents.clone(), values, errors, cells: cells.len(), simplices: sums.simplices })
     }
 
-    /// The same by the paper's cubature, one monomial after the other: slow, for comparison.
+    /// Computes all moments by the paper's cubature, one monomial after the other: slow, for comparison.
     pub fn by_cubature(region: &Region, exponents: &Exponents) -> Result<Moments, IntegrateError> {
-        let variables = &region.constraint().reals;
-        let mut moments = Moments {
-            constraint: region.constraint().clone(),
-            exponents: exponents.clone(),
-            values: Vec::new(),
-            errors: Vec::new(),
-            cells: 0,
-            simplices: 0,
-        };
+        let variables = region.variables();
+        let mut moments =
+            Moments { exponents: exponents.clone(), values: Vec::new(), errors: Vec::new(), cells: 0, simplices: 0 };
         for alpha in exponents.iter() {
             let monomial =
                 Polynomial::from_terms(variables, [(alpha.to_vec(), Rational::ONE)]).map_err(IntegrandError::from)?;
@@ -144,9 +98,10 @@ impl Moments {
         Ok(moments)
     }
 
-    /// The constraint they were computed for.
-    pub fn constraint(&self) -> &Constraint {
-        &self.constraint
+    /// Moments that were computed earlier, one value and one error bound for each exponent.
+    pub(crate) fn restore(exponents: Exponents, values: Vec<f64>, errors: Vec<f64>) -> Moments {
+        assert!(values.len() == exponents.len() && errors.len() == exponents.len(), "one moment for each exponent");
+        Moments { exponents, values, errors, cells: 0, simplices: 0 }
     }
 
     /// The exponents, in the order of the moments.
@@ -175,7 +130,7 @@ impl Moments {
     }
 
     /// The integral of one polynomial, given by its coefficients in the order of the exponents.
-    pub fn integrate(&self, coefficients: &[f64]) -> Result<f64, MomentsError> {
+    pub fn integrate(&self, coefficients: &[f64]) -> Result<f64, CoefficientCountError> {
         match self.integrate_batch(coefficients)?[..] {
             [value] => Ok(value),
             _ => Err(self.wrong_length(coefficients)),
@@ -183,7 +138,7 @@ impl Moments {
     }
 
     /// The integrals of many polynomials, their coefficients row by row in one slice.
-    pub fn integrate_batch(&self, coefficients: &[f64]) -> Result<Vec<f64>, MomentsError> {
+    pub fn integrate_batch(&self, coefficients: &[f64]) -> Result<Vec<f64>, CoefficientCountError> {
         if coefficients.is_empty() || !coefficients.len().is_multiple_of(self.values.len()) {
             return Err(self.wrong_length(coefficients));
         }
@@ -191,87 +146,9 @@ impl Moments {
         Ok(rows.map(|row| row.iter().zip(&self.values).map(|(c, m)| c * m).sum()).collect())
     }
 
-    fn wrong_length(&self, coefficients: &[f64]) -> MomentsError {
-        MomentsError::Coefficients { given: coefficients.len(), wanted: self.values.len() }
+    fn wrong_length(&self, coefficients: &[f64]) -> CoefficientCountError {
+        CoefficientCountError { given: coefficients.len(), wanted: self.values.len() }
     }
-
-    /// A safetensors file: `moments` and `errors` (f64), `exponents` (u16), and the constraint, a version and a checksum in its metadata.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, MomentsError> {
-        let constraint = write_smtlib(&self.constraint)?;
-        let doubles = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-        let (moments, errors) = (doubles(&self.values), doubles(&self.errors));
-        let exponents: Vec<u8> = self.exponents.flat().iter().flat_map(|a| a.to_le_bytes()).collect();
-        let (m, n) = (self.exponents.len(), self.exponents.dimension());
-        let tensors = [
-            ("errors", TensorView::new(Dtype::F64, vec![m], &errors)?),
-            ("exponents", TensorView::new(Dtype::U16, vec![m, n], &exponents)?),
-            ("moments", TensorView::new(Dtype::F64, vec![m], &moments)?),
-        ];
-        let checksum = checksum([constraint.as_bytes(), &errors[..], &exponents[..], &moments[..]]);
-        let metadata = HashMap::from([
-            ("version".to_string(), VERSION.to_string()),
-            ("constraint".to_string(), constraint),
-            ("checksum".to_string(), checksum),
-        ]);
-        Ok(safetensors::serialize(tensors, Some(metadata))?)
-    }
-
-    /// Reads what [`Moments::to_bytes`] wrote; anything else is refused.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Moments, MomentsError> {
-        let (_, header) = SafeTensors::read_metadata(bytes)?;
-        let none = HashMap::new();
-        let metadata = header.metadata().as_ref().unwrap_or(&none);
-        match metadata.get("version").map(String::as_str) {
-            Some(VERSION) => {}
-            other => return Err(MomentsError::Version(other.unwrap_or("none").to_string())),
-        }
-        let text = metadata.get("constraint").ok_or_else(|| missing("constraint"))?;
-        let file = SafeTensors::deserialize(bytes)?;
-        let tensor = |name: &str, dtype: Dtype, rank: usize| {
-            let view = file.tensor(name).map_err(|_| missing(name))?;
-            if view.dtype() != dtype || view.shape().len() != rank {
-                let found = format!("{:?} {:?}", view.dtype(), view.shape());
-                return Err(MomentsError::Content(format!(
-                    "`{name}` should be {dtype:?} with {rank} axes, found {found}"
-                )));
-            }
-            Ok(view)
-        };
-        let (errors, exponents, moments) =
-            (tensor("errors", Dtype::F64, 1)?, tensor("exponents", Dtype::U16, 2)?, tensor("moments", Dtype::F64, 1)?);
-        let sum = checksum([text.as_bytes(), errors.data(), exponents.data(), moments.data()]);
-        if metadata.get("checksum") != Some(&sum) {
-            return Err(MomentsError::Checksum);
-        }
-        let constraint = parse_smtlib(text)?;
-        let (m, n) = (exponents.shape()[0], exponents.shape()[1]);
-        if n != constraint.reals.len() || moments.shape() != [m] || errors.shape() != [m] {
-            let message = format!(
-                "{} variables, {m} exponents in {n} variables, {:?} moments and {:?} errors do not fit together",
-                constraint.reals.len(),
-                moments.shape(),
-                errors.shape()
-            );
-            return Err(MomentsError::Content(message));
-        }
-        let flat: Vec<u16> = exponents.data().chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]])).collect();
-        let list: Vec<Vec<u16>> =
-            if n == 0 { vec![Vec::new(); m] } else { flat.chunks(n).map(<[u16]>::to_vec).collect() };
-        let set = Exponents::closure(n, list)?;
-        if set.len() != m || set.flat() != flat {
-            return Err(MomentsError::Content("`exponents` is not a downward-closed set in graded order".to_string()));
-        }
-        let doubles = |data: &[u8]| -> Vec<f64> {
-            let word = |b: &[u8]| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
-            data.chunks_exact(8).map(word).collect()
-        };
-        let (values, errors) = (doubles(moments.data()), doubles(errors.data()));
-        Ok(Moments { constraint, exponents: set, values, errors, cells: 0, simplices: 0 })
-    }
-}
-
-fn missing(name: &str) -> MomentsError {
-    MomentsError::Content(format!("`{name}` is missing"))
 }
 
 /// One cell on its way to moments.
@@ -280,7 +157,7 @@ enum Prepared {
     Cut { simplices: Simplices, coordinate: f64, size: f64 },
 }
 
-fn prepare(cell: &Cell, converter: &Converter, frame: &Frame, exponents: &Exponents) -> Prepared {
+fn prepare(cell: &Cell, converter: &Converter, frame: &AffineFrame, exponents: &Exponents) -> Prepared {
     let polytope = cell.polytope();
     let (corners, coordinate) = converter.corners(polytope);
     let lattice = Lattice::new(polytope);
@@ -332,7 +209,7 @@ impl Accumulated {
     }
 
     /// Moments and their error bounds in the user's coordinates: `y^alpha = scale^alpha u^alpha`, and scales are powers of two.
-    fn finish(&self, exponents: &Exponents, frame: &Frame) -> (Vec<f64>, Vec<f64>) {
+    fn finish(&self, exponents: &Exponents, frame: &AffineFrame) -> (Vec<f64>, Vec<f64>) {
         let n = exponents.dimension();
         // Exponents of the scales, which are powers of two; they are applied last, so that nothing overflows on the way.
         let logs: Vec<i64> = frame.scale.iter().map(|s| number::to_f64(s).log2().round() as i64).collect();
@@ -368,12 +245,12 @@ fn times_power_of_two(mut x: f64, mut power: i64) -> f64 {
     x
 }
 
-/// `alpha! / (|alpha| + n)!` in doubles, to n + 2 roundings: products of correctly rounded factorials, or exactly where those overflow.
+/// `alpha! / (|alpha| + n)!` in float64, to n + 2 roundings: products of correctly rounded factorials, or exactly where those overflow.
 struct Factors {
     factorials: Vec<f64>,
 }
 
-/// The largest number whose factorial is a double.
+/// The largest number whose factorial is within the range of float64.
 const LARGEST_FACTORIAL: usize = 170;
 
 impl Factors {

@@ -5,14 +5,14 @@
 
 use dashu_int::UBig;
 
-use super::exponents::{Exponents, NONE};
+use super::exponents::Exponents;
 use super::integrand::lattice_is_cheaper;
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::{common_denominator, lcm, numerator_over, numerators_over};
 use crate::number::{Integer, Rational, factorial, pairwise_sum};
 use crate::region::{Lattice, Polytope};
 
-/// Entries of a table, of which each can have thousands of digits, between two checkpoints.
+/// Entries computed between two checkpoints; each can have thousands of digits.
 const BETWEEN_CHECKPOINTS: usize = 256;
 
 /// A polynomial prepared for exact integration: integer multiples `c_alpha alpha!` of its coefficients over one denominator.
@@ -60,7 +60,7 @@ impl ExactIntegrand {
         let own_denominators: Vec<UBig> = exact.points.iter().map(common_denominator).collect();
         let mut uses = vec![0usize; lattice.faces.len()];
         lattice.faces.iter().flat_map(|face| &face.opposite).for_each(|facet| uses[*facet] += 1);
-        let mut tables: Vec<Table> = Vec::with_capacity(lattice.faces.len());
+        let mut tables: Vec<FaceTable> = Vec::with_capacity(lattice.faces.len());
         let mut heights = exact.heights.iter();
         for face in &lattice.faces {
             let parts: Vec<(usize, &Rational)> = face.opposite.iter().copied().zip(&mut heights).collect();
@@ -90,15 +90,11 @@ impl ExactIntegrand {
                 }
             }
             self.sweep(&mut entries, &numerators_over(&exact.points[face.apex], &common));
-            tables.push(Table { entries, common, scale });
+            tables.push(FaceTable { entries, common, scale });
         }
-        match tables.pop() {
-            Some(table) => {
-                let value = self.contract(&table.entries, &Integer::from(table.common), polytope.dimension());
-                value * exact.unit / Rational::from(table.scale)
-            }
-            None => Rational::ZERO,
-        }
+        let table = tables.pop().expect("the polytope itself is a face");
+        let value = self.contract(&table.entries, &Integer::from(table.common), polytope.dimension());
+        value * exact.unit / Rational::from(table.scale)
     }
 
     /// Multiplies by 1 / (1 - <t, row>).
@@ -109,8 +105,8 @@ impl ExactIntegrand {
             }
             let mut sum = std::mem::take(&mut table[at]);
             for (y, from) in row.iter().zip(self.exponents.predecessors(at)) {
-                if *from != NONE && !y.is_zero() {
-                    sum += y * &table[*from as usize];
+                if let (Some(from), false) = (from.position(), y.is_zero()) {
+                    sum += y * &table[from];
                 }
             }
             table[at] = sum;
@@ -145,8 +141,8 @@ impl ExactIntegrand {
     }
 }
 
-/// Entries of a face during the sweep over the lattice.
-struct Table {
+/// What the sweep over the lattice knows of a face: `entries / scale` over powers of the common denominator `common`.
+struct FaceTable {
     entries: Vec<Integer>,
     common: UBig,
     scale: UBig,

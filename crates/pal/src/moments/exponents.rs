@@ -1,14 +1,32 @@
 //! Downward-closed sets of exponents: the monomials whose integrals are computed together.
 
 use std::collections::{BTreeSet, HashMap};
+use std::num::NonZeroU32;
 
-/// Marks a predecessor that does not exist because the exponent is already 0.
-pub(crate) const NONE: u32 = u32::MAX;
+/// The position of an exponent vector with one less in some variable; none if it is already 0 there. Four bytes: the
+/// position plus one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Predecessor(Option<NonZeroU32>);
 
-/// Sets larger than this are refused: their tables would not fit into memory.
+impl Predecessor {
+    const NONE: Predecessor = Predecessor(None);
+
+    /// Positions are below [`MAX_LEN`], so that one more does not overflow.
+    fn at(position: u32) -> Self {
+        Predecessor(NonZeroU32::new(position + 1))
+    }
+
+    /// The position, if the predecessor exists.
+    #[inline]
+    pub fn position(self) -> Option<usize> {
+        self.0.map(|next| next.get() as usize - 1)
+    }
+}
+
+/// Sets larger than this are refused: lists of their moments would not fit into memory.
 const MAX_LEN: u128 = 50_000_000;
 
-/// Closures are found one by one in a tree, which takes more memory for each.
+/// The members of a closure are found one by one in a tree, which takes more memory for each.
 const MAX_CLOSURE: u128 = 5_000_000;
 
 /// Why a set of exponents cannot be made.
@@ -41,8 +59,8 @@ pub struct Exponents {
     dimension: usize,
     len: usize,
     flat: Vec<u16>,
-    /// `predecessors[i * n + j]` is the position of exponent `i` minus one in variable `j`, or `NONE`.
-    predecessors: Vec<u32>,
+    /// `predecessors[i * n + j]` is the position of exponent `i` minus one in variable `j`.
+    predecessors: Vec<Predecessor>,
     /// Where each total degree starts; one more entry than there are degrees.
     levels: Vec<usize>,
 }
@@ -97,10 +115,10 @@ impl Exponents {
                 let (mut lowered, mut rest) = (0u32, total);
                 for i in 0..n {
                     if alpha[i] == 0 {
-                        set.predecessors.push(NONE);
+                        set.predecessors.push(Predecessor::NONE);
                     } else {
                         let start = set.levels[usize::from(total) - 1] as u32;
-                        set.predecessors.push(start + lowered + rank[i]);
+                        set.predecessors.push(Predecessor::at(start + lowered + rank[i]));
                     }
                     rest -= alpha[i];
                     if rest > 0 {
@@ -171,15 +189,15 @@ impl Exponents {
             for j in 0..dimension {
                 let mut smaller = alpha.clone();
                 predecessors.push(match smaller[j].checked_sub(1) {
-                    None => NONE,
+                    None => Predecessor::NONE,
                     Some(less) => {
                         smaller[j] = less;
-                        position[&smaller[..]]
+                        Predecessor::at(position[&smaller[..]])
                     }
                 });
             }
         }
-        let top = totals.last().copied().unwrap_or(0);
+        let top = *totals.last().expect("0 is always a member");
         let levels = (0..=top + 1).map(|degree| totals.partition_point(|total| *total < degree)).collect();
         let flat = list.concat();
         Ok(Exponents { dimension, len: totals.len(), flat, predecessors, levels })
@@ -221,7 +239,8 @@ impl Exponents {
         self.iter().enumerate().map(|(position, alpha)| (alpha, position)).collect()
     }
 
-    pub(crate) fn predecessors(&self, position: usize) -> &[u32] {
+    /// The predecessors of an exponent, one for each variable.
+    pub(crate) fn predecessors(&self, position: usize) -> &[Predecessor] {
         &self.predecessors[position * self.dimension..(position + 1) * self.dimension]
     }
 

@@ -11,8 +11,8 @@
 
 use std::collections::HashMap;
 
-use super::exponents::{Exponents, NONE};
-use super::frame::Frame;
+use super::exponents::Exponents;
+use super::frame::AffineFrame;
 use crate::interrupt::checkpoint;
 use crate::number::{self, Integer, Rational};
 use crate::region::{Lattice, Polytope};
@@ -20,12 +20,12 @@ use crate::region::{Lattice, Polytope};
 /// A polytope in the coordinates of a frame.
 pub(crate) struct LocalPolytope<'l> {
     pub polytope: &'l Polytope,
-    pub frame: &'l Frame,
+    pub frame: &'l AffineFrame,
     pub lattice: &'l Lattice,
     pub corners: &'l [Vec<f64>],
 }
 
-/// Relative error up to which distances of vertices from walls are taken from doubles.
+/// Relative error up to which distances of vertices from walls are taken from float64.
 const DISTANCE_TOLERANCE: f64 = 1e-14;
 
 /// What is swept for every exponent: `n! vol [t^alpha]` over the polytope, the same with absolute values of the coordinates, and a bound
@@ -64,7 +64,7 @@ pub(crate) fn generating_sums(polytope: &LocalPolytope, exponents: &Exponents) -
         sweep(&mut table, &polytope.corners[face.apex], exponents);
         tables[at] = table;
     }
-    tables.pop()
+    Some(tables.pop().expect("the polytope itself is a face"))
 }
 
 /// Multiplies by 1 / (1 - <t, v>).
@@ -74,8 +74,8 @@ fn sweep(table: &mut [Lanes], vertex: &[f64], exponents: &Exponents) {
     for at in 1..table.len() {
         let mut sum = table[at];
         for (v, from) in lanes.iter().zip(exponents.predecessors(at)) {
-            if *from != NONE {
-                let g = table[*from as usize];
+            if let Some(from) = from.position() {
+                let g = table[from];
                 for lane in 0..4 {
                     sum[lane] += v[lane] * g[lane];
                 }
@@ -97,7 +97,7 @@ fn heights(local: &LocalPolytope) -> Option<Vec<(f64, f64)>> {
     let normals: Vec<Vec<f64>> = local.wall_normals();
     let mut distances: HashMap<(usize, usize), f64> = HashMap::new();
     let mut above: Vec<Above> = vec![Above::default(); faces.len()];
-    above.last_mut()?.tilt = 0.0;
+    above.last_mut().expect("the polytope itself is a face").tilt = 0.0;
     let mut heights: Vec<Vec<(f64, f64)>> = vec![Vec::new(); faces.len()];
     for (at, face) in faces.iter().enumerate().rev() {
         let mut basis = above[at].parent.map_or_else(Vec::new, |parent| above[parent].basis.clone());
@@ -115,7 +115,7 @@ fn heights(local: &LocalPolytope) -> Option<Vec<(f64, f64)>> {
             }
             let left = norm(&w);
             let relative = length * (tilt + rounding) / left;
-            // Squares of very small or very large numbers leave the range of doubles.
+            // Squares of very small or very large numbers leave the range of float64.
             let safe = (1e-140..1e140).contains(&left) && length < 1e140;
             if !(relative < 0.01 && safe) {
                 return None;

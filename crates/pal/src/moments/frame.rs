@@ -10,26 +10,26 @@ use crate::region::{Polytope, Vertex};
 
 /// An affine change of coordinates per axis: `y = shift + scale * u`, `scale > 0`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Frame {
+pub struct AffineFrame {
     /// The point that becomes the origin.
     pub shift: Vec<Rational>,
     /// The length that becomes one.
     pub scale: Vec<Rational>,
 }
 
-impl Frame {
+impl AffineFrame {
     /// The bounding box becomes `[0, 1]^n`.
-    pub fn unit(ends: &[(Rational, Rational)]) -> Frame {
-        Frame {
+    pub fn unit(ends: &[(Rational, Rational)]) -> AffineFrame {
+        AffineFrame {
             shift: ends.iter().map(|(low, _)| low.clone()).collect(),
             scale: ends.iter().map(|(low, high)| non_zero(high - low)).collect(),
         }
     }
 
     /// The bounding box becomes `[-1, 1]^n`.
-    pub fn centred(ends: &[(Rational, Rational)]) -> Frame {
+    pub fn centred(ends: &[(Rational, Rational)]) -> AffineFrame {
         let two = Rational::from(2);
-        Frame {
+        AffineFrame {
             shift: ends.iter().map(|(low, high)| (low + high) / &two).collect(),
             scale: ends.iter().map(|(low, high)| non_zero((high - low) / &two)).collect(),
         }
@@ -37,7 +37,7 @@ impl Frame {
 
     /// No shift; each axis is scaled by a power of two so that coordinates are at most about 1 in size. Moments in this frame are moments
     /// in the user's coordinates up to an exact factor.
-    pub fn origin(ends: &[(Rational, Rational)]) -> Frame {
+    pub fn origin(ends: &[(Rational, Rational)]) -> AffineFrame {
         let size = |(low, high): &(Rational, Rational)| {
             let largest = number::to_f64(low).abs().max(number::to_f64(high).abs());
             let exponent = if largest > 0.0 && largest.is_finite() {
@@ -47,7 +47,7 @@ impl Frame {
             };
             Rational::from(2).pow(exponent)
         };
-        Frame { shift: vec![Rational::ZERO; ends.len()], scale: ends.iter().map(size).collect() }
+        AffineFrame { shift: vec![Rational::ZERO; ends.len()], scale: ends.iter().map(size).collect() }
     }
 
     /// The product of the scales to the given powers: what an unshifted monomial grows by.
@@ -68,7 +68,7 @@ fn non_zero(width: Rational) -> Rational {
 
 /// A frame ready for converting vertices.
 pub(crate) struct Converter<'f> {
-    frame: &'f Frame,
+    frame: &'f AffineFrame,
     /// Shift and scale in doubles, and whether the shift is exact in doubles.
     axes: Vec<(f64, f64, bool)>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct ConversionError {
 }
 
 impl<'f> Converter<'f> {
-    pub fn new(frame: &'f Frame) -> Self {
+    pub fn new(frame: &'f AffineFrame) -> Self {
         let axes = frame.shift.iter().zip(&frame.scale).map(|(shift, scale)| {
             let shift_f64 = number::to_f64(shift);
             let exact = number::from_f64(shift_f64).is_ok_and(|s| &s == shift);
@@ -280,9 +280,9 @@ mod tests {
     #[test]
     fn frames_map_the_box() {
         let ends = [(Rational::from(-3), Rational::from(5))];
-        assert_eq!(Frame::unit(&ends).scale, [Rational::from(8)]);
-        assert_eq!(Frame::centred(&ends).shift, [Rational::from(1)]);
-        let origin = Frame::origin(&ends);
+        assert_eq!(AffineFrame::unit(&ends).scale, [Rational::from(8)]);
+        assert_eq!(AffineFrame::centred(&ends).shift, [Rational::from(1)]);
+        let origin = AffineFrame::origin(&ends);
         assert!(origin.shift[0].is_zero() && origin.scale[0] >= Rational::from(5));
     }
 }

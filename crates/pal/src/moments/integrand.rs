@@ -1,4 +1,4 @@
-//! A polynomial made ready for integration over many polytopes: in doubles with an error bound, or exactly.
+//! A polynomial made ready for integration over many polytopes: in float64 with an error bound, or exactly.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::exact::ExactIntegrand;
 use super::exponents::{Exponents, ExponentsError};
 use super::faces::{self, LocalPolytope};
-use super::frame::{Converter, Frame};
+use super::frame::{AffineFrame, Converter};
 use super::simplex;
 use crate::formula::Var;
 use crate::number::{self, Rational, factorial};
@@ -24,7 +24,7 @@ pub enum IntegrandError {
     Exponents(#[from] ExponentsError),
 }
 
-/// An integral over one polytope in doubles.
+/// An integral over one polytope in float64, with a bound on its error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
     /// The value.
@@ -40,14 +40,14 @@ pub struct Estimate {
 pub struct Integrand {
     dimension: usize,
     terms: Vec<(Vec<u16>, Rational)>,
-    frame: Frame,
-    local: Local,
+    frame: AffineFrame,
+    local: FramedPolynomial,
     exact: OnceLock<Result<ExactIntegrand, ExponentsError>>,
 }
 
-/// The polynomial in the coordinates of the frame, in doubles.
+/// A polynomial in the coordinates of a frame, in float64.
 #[derive(Debug)]
-struct Local {
+struct FramedPolynomial {
     exponents: Exponents,
     /// Position and `c_alpha alpha! / (|alpha| + n)!` of each term, times the volume of the frame, rounded once.
     coefficients: Vec<(usize, f64)>,
@@ -56,7 +56,7 @@ struct Local {
 impl Integrand {
     /// Prepares a polynomial over the given coordinates. The frame should be the box around what will be integrated over, centred:
     /// then few digits cancel.
-    pub fn new(polynomial: &Polynomial, variables: &[Var], frame: &Frame) -> Result<Integrand, IntegrandError> {
+    pub fn new(polynomial: &Polynomial, variables: &[Var], frame: &AffineFrame) -> Result<Integrand, IntegrandError> {
         let changes: BTreeMap<Var, (Rational, Rational)> = variables
             .iter()
             .zip(frame.scale.iter().zip(&frame.shift))
@@ -73,9 +73,9 @@ impl Integrand {
         let volume = frame.volume();
         let coefficients = moved
             .iter()
-            .filter_map(|(alpha, c)| {
-                let weight = c * moment_factor(alpha) * &volume;
-                Some((*positions.get(&alpha[..])?, number::to_f64(&weight)))
+            .map(|(alpha, c)| {
+                let position = positions.get(&alpha[..]).expect("the closure contains the exponents of all terms");
+                (*position, number::to_f64(&(c * moment_factor(alpha) * &volume)))
             })
             .collect();
         drop(positions);
@@ -83,12 +83,12 @@ impl Integrand {
             dimension: variables.len(),
             terms,
             frame: frame.clone(),
-            local: Local { exponents, coefficients },
+            local: FramedPolynomial { exponents, coefficients },
             exact: OnceLock::new(),
         })
     }
 
-    /// The integral over a polytope in doubles, with an error bound.
+    /// The integral over a polytope in float64, with an error bound.
     pub fn estimate(&self, polytope: &Polytope) -> Estimate {
         let exponents = &self.local.exponents;
         let converter = Converter::new(&self.frame);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Frame;
+use super::AffineFrame;
 use super::certify::{self, Integral};
 use super::exponents::ExponentsError;
 use super::gasp::{self, GaspError};
@@ -15,19 +15,19 @@ use crate::region::{Cell, Region, Unbounded};
 /// How to integrate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Method {
-    /// The generating-function recurrence in doubles, with a certified error bound. Cells whose bound is not good enough are done again
-    /// in other coordinates, and if need be exactly.
+    /// The generating-function recurrence in float64, with a certified error bound. Cells whose bound is not good enough are
+    /// integrated again in other coordinates, and if need be exactly.
     #[default]
     Recurrence,
     /// The recurrence in rationals.
     Exact,
-    /// Grundmann-Moeller cubature, as in the paper.
+    /// Grundmann-Moeller cubature, as in Section 4 of the PAL paper.
     Gasp,
     /// Monte Carlo by rejection.
     Rejection {
         /// Points drawn from the bounding box.
         samples: u64,
-        /// Same seed, same result.
+        /// The seed of the random numbers: the same seed gives the same result.
         seed: u64,
     },
 }
@@ -44,10 +44,10 @@ pub enum IntegrateError {
     /// Too many monomials.
     #[error(transparent)]
     Exponents(#[from] ExponentsError),
-    /// Cubature cannot do it.
+    /// The integral cannot be computed by cubature.
     #[error(transparent)]
     Gasp(#[from] GaspError),
-    /// Sampling cannot do it.
+    /// The integral cannot be estimated by rejection.
     #[error(transparent)]
     Rejection(#[from] RejectionError),
 }
@@ -84,21 +84,21 @@ pub fn integrate(region: &Region, polynomial: &Polynomial, method: Method) -> Re
         Method::Exact | Method::Recurrence => {
             let cells = region.decompose()?;
             let ends = around(cells.iter());
-            let variables = &region.constraint().reals;
-            let over_cells = |frame: Frame| -> Result<Vec<(&Cell, Arc<Integrand>)>, IntegrandError> {
+            let variables = region.variables();
+            let over_cells = |frame: AffineFrame| -> Result<Vec<(&Cell, Arc<Integrand>)>, IntegrandError> {
                 let integrand = Arc::new(Integrand::new(polynomial, variables, &frame)?);
                 Ok(cells.iter().map(|cell| (cell, integrand.clone())).collect())
             };
-            let parts = over_cells(Frame::origin(&ends))?;
+            let parts = over_cells(AffineFrame::origin(&ends))?;
             Ok(match method {
                 Method::Exact => certify::exact(&parts)?,
-                _ => certify::certified(&parts, || over_cells(Frame::centred(&ends)))?,
+                _ => certify::certified(&parts, || over_cells(AffineFrame::centred(&ends)))?,
             })
         }
     }
 }
 
-/// A box around cells; empty without cells. Rounding is of no concern: any box near it makes a good frame.
+/// A box around cells, up to rounding: any box near it makes a good frame. Without cells there are no axes.
 pub(crate) fn around<'c>(cells: impl Iterator<Item = &'c Cell> + Clone) -> Vec<(Rational, Rational)> {
     let dimension = cells.clone().next().map_or(0, |cell| cell.polytope().dimension());
     let end = |x: f64, otherwise: i32| number::from_f64(x).unwrap_or(otherwise.into());

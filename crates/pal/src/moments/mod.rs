@@ -2,7 +2,7 @@
 //!
 //! [`integrate`] is the entry; [`Moments`] holds all moments of a region at once. Underneath are four integrators:
 //!
-//! - the generating-function recurrence in doubles, over simplices or over the face lattice, with certified error bounds;
+//! - the generating-function recurrence in float64, over simplices or over the face lattice, with certified error bounds;
 //! - the same recurrence in exact arithmetic;
 //! - [`gasp`], Grundmann-Moeller cubature as in the paper;
 //! - [`rejection`] sampling, the approximate baseline.
@@ -20,10 +20,10 @@ pub mod rejection;
 pub(crate) mod simplex;
 
 pub use certify::Integral;
-pub use compiled::{Moments, MomentsError};
+pub use compiled::{CoefficientCountError, Moments};
 pub use exponents::{Exponents, ExponentsError};
+pub use frame::AffineFrame;
 pub(crate) use frame::Converter;
-pub use frame::Frame;
 pub(crate) use integrand::moment_factor;
 pub use integrand::{Estimate, Integrand, IntegrandError};
 pub(crate) use integrate::around;

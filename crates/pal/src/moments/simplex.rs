@@ -1,4 +1,4 @@
-//! All monomial moments of simplices by the generating function, in doubles.
+//! All monomial moments of simplices by the generating function, in float64.
 //!
 //! For a simplex with vertices v_0 .. v_n and |alpha| = k,
 //!
@@ -18,7 +18,7 @@
 
 use rayon::prelude::*;
 
-use super::exponents::{Exponents, NONE};
+use super::exponents::Exponents;
 use crate::interrupt::checkpoint;
 
 /// Simplices swept together, one per SIMD lane.
@@ -31,7 +31,7 @@ const GROUPS: usize = 16;
 /// From this many exponents on, one simplex is swept on all cores.
 const WIDE: usize = 20_000;
 
-/// Simplices in doubles: vertices in [0, 1]^n and `n!` times the volumes.
+/// Simplices in float64: vertices in [0, 1]^n and `n!` times the volumes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Simplices {
     pub dimension: usize,
@@ -57,7 +57,7 @@ impl Simplices {
     }
 }
 
-/// The longest chain of additions in the sum over so many simplices.
+/// The longest chain of additions in the sum over this many simplices for this many exponents.
 pub(crate) fn longest_sum(simplices: usize, exponents: usize) -> usize {
     if exponents >= WIDE { simplices } else { simplices.div_ceil(GROUPS * LANES) + GROUPS + LANES }
 }
@@ -112,14 +112,12 @@ fn sweep_block(
     table[..rows].fill([1.0; LANES]);
     sums[0] += sizes.iter().sum::<f64>();
     for (at, sum) in sums.iter_mut().enumerate().skip(1) {
-        let (before, rest) = table.split_at_mut(at * rows);
-        let here = &mut rest[..rows];
+        let (before, from_here) = table.split_at_mut(at * rows);
+        let here = &mut from_here[..rows];
         here.fill([0.0; LANES]);
         for (j, from) in exponents.predecessors(at).iter().enumerate() {
-            if *from == NONE {
-                continue;
-            }
-            let from = &before[*from as usize * rows..][..rows];
+            let Some(from) = from.position() else { continue };
+            let from = &before[from * rows..][..rows];
             let along = &vertices[j * rows..][..rows];
             for ((h, f), v) in here.iter_mut().zip(from).zip(along) {
                 for lane in 0..LANES {
@@ -161,10 +159,8 @@ fn sweep_wide(simplices: &Simplices, simplex: usize, exponents: &Exponents, sums
         let rows = current.par_chunks_mut(width).zip(sums[level].par_iter_mut()).enumerate();
         rows.with_min_len(256).for_each(|(k, (here, sum))| {
             for (j, from) in exponents.predecessors(start + k).iter().enumerate() {
-                if *from == NONE {
-                    continue;
-                }
-                let from = &previous[(*from as usize - previous_start) * width..][..width];
+                let Some(from) = from.position() else { continue };
+                let from = &previous[(from - previous_start) * width..][..width];
                 let along = &vertices[j * width..][..width];
                 for ((h, f), v) in here.iter_mut().zip(from).zip(along) {
                     *h += v * f;

@@ -37,7 +37,7 @@ pub use space::Vertex;
 pub use status::Status;
 pub use unbounded::Unbounded;
 
-use crate::formula::{Atom, Bounds, Constraint, Formula, Var};
+use crate::formula::{Atom, Bounds, Constraint, Formula, Membership, MembershipError, Var};
 use crate::number::{self, Integer, Rational, pairwise_sum};
 use index::BooleanIndex;
 pub(crate) use index::PlaneIndex;
@@ -210,6 +210,16 @@ impl Region {
     /// The real variables, in the order of coordinates.
     pub fn variables(&self) -> &[Var] {
         &self.constraint.reals
+    }
+
+    /// The number of Boolean variables.
+    pub fn boolean_count(&self) -> usize {
+        self.constraint.booleans.len()
+    }
+
+    /// An exact test whether points lie in the region, compiled from its formula.
+    pub fn membership(&self) -> Result<Membership, MembershipError> {
+        self.constraint.membership()
     }
 
     /// The number of real variables.

@@ -7,6 +7,7 @@
 //! The search of [`crate::region`] carries the weight along. Once the support holds on a cell, the cell is split further only by
 //! conditions of the weight that still matter there; a weight that is zero ends it.
 
+mod moments_file;
 mod nested;
 mod piecewise;
 mod problem;
@@ -14,6 +15,7 @@ mod solve;
 mod term;
 mod weight;
 
+pub use moments_file::{MomentsFile, MomentsFileError};
 pub use piecewise::{Piecewise, TooManyCases};
 pub use problem::{Problem, ProblemError};
 pub use solve::{Answer, Solution, WmiError};

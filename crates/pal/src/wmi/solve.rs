@@ -6,10 +6,10 @@ use std::sync::{Arc, LazyLock, Mutex};
 use super::problem::Problem;
 use super::weight::{CompiledWeight, Weight};
 use crate::formula::{Constraint, Formula, Membership, Substitution};
-use crate::moments::certify::{self, Part};
+use crate::moments::certify::{self, CellIntegrand};
 use crate::moments::gasp::{self, GaspError};
 use crate::moments::rejection::{self, RejectionError};
-use crate::moments::{Frame, Integral, Integrand, IntegrandError, Method, around};
+use crate::moments::{AffineFrame, Integral, Integrand, IntegrandError, Method, around};
 use crate::number::Rational;
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::region::{Cell, Region, RegionError, Unbounded};
@@ -80,13 +80,13 @@ impl Problem {
         let ends = around(pieces.iter().map(|(cell, _)| cell));
         let in_frame = |frame| Integrands { constraint: &constraint, frame, known: Mutex::default() };
         let answer = match method {
-            Method::Exact => certify::exact(&in_frame(Frame::origin(&ends)).prepare(&pieces)?)?,
+            Method::Exact => certify::exact(&in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?)?,
             Method::Gasp => return cubature(&constraint, &pieces),
             // Unshifted first: weights are often sparse as they are written, and a shift would fill them up. The centre next: there
             // fewer digits cancel.
             Method::Recurrence | Method::Rejection { .. } => {
-                let plain = in_frame(Frame::origin(&ends)).prepare(&pieces)?;
-                certify::certified(&plain, || in_frame(Frame::centred(&ends)).prepare(&pieces))?
+                let plain = in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?;
+                certify::certified(&plain, || in_frame(AffineFrame::centred(&ends)).prepare(&pieces))?
             }
         };
         Ok(answer)
@@ -154,7 +154,7 @@ fn settled(weight: &CompiledWeight) -> Result<&Polynomial, PolynomialError> {
 /// Integrands by polynomial: cells often share their weight.
 struct Integrands<'c> {
     constraint: &'c Constraint,
-    frame: Frame,
+    frame: AffineFrame,
     known: Mutex<HashMap<Polynomial, Arc<Integrand>>>,
 }
 
@@ -170,7 +170,7 @@ impl Integrands<'_> {
         Ok(integrand)
     }
 
-    fn prepare<'p>(&self, pieces: &'p [(Cell, CompiledWeight)]) -> Result<Vec<Part<'p>>, IntegrandError> {
+    fn prepare<'p>(&self, pieces: &'p [(Cell, CompiledWeight)]) -> Result<Vec<CellIntegrand<'p>>, IntegrandError> {
         pieces.iter().map(|(cell, weight)| Ok((cell, self.of(weight)?))).collect()
     }
 }

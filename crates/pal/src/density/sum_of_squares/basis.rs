@@ -118,12 +118,12 @@ impl<'e> Multiplier<'e> {
         let (centre, half) = self.affine[slot][axis];
         for (at, c) in from.iter().enumerate() {
             to[at] += centre * c;
-            let low = self.exponents.get(at)[axis] == 0;
+            let below = self.exponents.predecessors(at)[axis].position();
             if let Some(above) = self.above[axis][at] {
-                to[above] += half * c * if low { 1.0 } else { 0.5 };
+                to[above] += half * c * if below.is_none() { 1.0 } else { 0.5 };
             }
-            if !low {
-                to[self.exponents.predecessors(at)[axis] as usize] += half * c * 0.5;
+            if let Some(below) = below {
+                to[below] += half * c * 0.5;
             }
         }
     }
@@ -160,7 +160,7 @@ pub(super) fn orthonormal(
                     // From the largest exponent down, so that every product has its own leading term.
                     let alpha = exponents.get(at);
                     let axis = (0..alpha.len()).max_by_key(|j| alpha[*j]).unwrap_or(0);
-                    let parent = exponents.predecessors(at)[axis] as usize;
+                    let parent = exponents.predecessors(at)[axis].position().expect("the largest exponent is not 0");
                     multiplier.apply(slot, axis, functions[slot].column(parent).as_slice(), column.as_mut_slice());
                 }
                 block

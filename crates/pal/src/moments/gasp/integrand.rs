@@ -13,7 +13,7 @@ pub(crate) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// Up to [`BATCH`] points and what an integrand makes of them. All arrays are dense, one row of `BATCH` per axis or power.
 #[derive(Debug)]
-pub(crate) struct Batch {
+pub(crate) struct PointBatch {
     pub count: usize,
     /// Coordinates, axis by axis.
     pub points: Vec<f64>,
@@ -29,9 +29,9 @@ pub(crate) struct Batch {
     powers: Vec<f64>,
 }
 
-impl Batch {
+impl PointBatch {
     pub fn new(dimension: usize) -> Self {
-        Batch {
+        PointBatch {
             count: 0,
             points: vec![0.0; dimension * BATCH],
             magnitudes: vec![0.0; dimension * BATCH],
@@ -45,9 +45,9 @@ impl Batch {
 }
 
 /// A function that can be integrated by evaluating it. An error is a point where it has no finite value.
-pub(crate) trait Sampled: Sync {
+pub(crate) trait BatchFunction: Sync {
     /// Fills `values` and `errors`, the latter with the error of evaluation as far as it is known.
-    fn evaluate(&self, batch: &mut Batch) -> Result<(), Vec<f64>>;
+    fn evaluate(&self, batch: &mut PointBatch) -> Result<(), Vec<f64>>;
 }
 
 /// A function given as code.
@@ -56,8 +56,8 @@ pub(crate) struct Closure<F> {
     pub function: F,
 }
 
-impl<F: Fn(&[f64]) -> f64 + Sync> Sampled for Closure<F> {
-    fn evaluate(&self, batch: &mut Batch) -> Result<(), Vec<f64>> {
+impl<F: Fn(&[f64]) -> f64 + Sync> BatchFunction for Closure<F> {
+    fn evaluate(&self, batch: &mut PointBatch) -> Result<(), Vec<f64>> {
         let mut point = vec![0.0; self.dimension];
         for p in 0..batch.count {
             point.iter_mut().enumerate().for_each(|(axis, x)| *x = batch.points[axis * BATCH + p]);
@@ -74,7 +74,7 @@ impl<F: Fn(&[f64]) -> f64 + Sync> Sampled for Closure<F> {
 
 /// A polynomial laid out for evaluation in doubles.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub(crate) struct BatchPolynomial {
     /// Per term, rounded once.
     coefficients: Vec<f64>,
     degrees: Vec<f64>,
@@ -86,7 +86,7 @@ pub(crate) struct Terms {
     rows: usize,
 }
 
-impl Terms {
+impl BatchPolynomial {
     /// The terms over the given coordinates.
     pub fn new(polynomial: &Polynomial, variables: &[Var]) -> Result<Self, PolynomialError> {
         let aligned = polynomial.aligned(variables)?;
@@ -97,7 +97,8 @@ impl Terms {
             tables.push((rows, highest(axis)));
             rows += highest(axis);
         }
-        let mut terms = Terms { coefficients: vec![], degrees: vec![], factors: vec![], starts: vec![0], tables, rows };
+        let mut terms =
+            BatchPolynomial { coefficients: vec![], degrees: vec![], factors: vec![], starts: vec![0], tables, rows };
         for (alpha, c) in &aligned {
             let used = alpha.iter().zip(&terms.tables).filter(|(a, _)| **a > 0);
             terms.factors.extend(used.map(|(a, (first, _))| (first + usize::from(*a) - 1) as u32));
@@ -146,10 +147,10 @@ impl Terms {
     }
 }
 
-impl Sampled for Terms {
+impl BatchFunction for BatchPolynomial {
     /// A term of degree k is off by k roundings of products, one each of the coefficient, its product and the compensated
     /// sum, and by k times the error of a coordinate, all relative to the monomial at `magnitudes`.
-    fn evaluate(&self, batch: &mut Batch) -> Result<(), Vec<f64>> {
+    fn evaluate(&self, batch: &mut PointBatch) -> Result<(), Vec<f64>> {
         let count = batch.count;
         let mut powers = std::mem::take(&mut batch.powers);
         let mut lost = [0.0; BATCH];

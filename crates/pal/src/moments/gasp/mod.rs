@@ -1,10 +1,10 @@
-//! GASP!: integration over simplices by cubature, the paper's integrator.
+//! GASP!: integration over simplices by cubature, the integrator of the PAL paper (Section 4, Algorithms 1 and 2).
 //!
 //! ```text
 //! region -> disjoint cells -> simplices;     integral over a simplex  =  n! vol * sum_p w_p f(A r_p)
 //! ```
 //!
-//! with the points `r_p` and weights `w_p` of Grundmann and Moeller ([`Rule`]) on the unit simplex and the affine map A onto
+//! with the points `r_p` and weights `w_p` of Grundmann and Moeller ([`GrundmannMoellerRule`]) on the unit simplex and the affine map A onto
 //! the simplex at hand. A rule of degree `2 s + 1` is exact for polynomials of that degree, whatever their number of terms; it
 //! also integrates functions that are only given as code, with an error that falls as `s` grows.
 //!
@@ -15,7 +15,7 @@
 //! 3. weighted sums over terms and over points.
 //!
 //! None of them branches on data, so that the same steps run as tensor operations of shape (simplex, point, term) on a GPU, from
-//! the constants of a [`Recipe`]. Here simplices and chunks of points run on all cores; sums are compensated and formed in a fixed order, so that results
+//! the constants of a [`CubatureConstants`]. Here simplices and chunks of points run on all cores; sums are compensated and formed in a fixed order, so that results
 //! do not depend on the number of threads.
 //!
 //! Weights alternate in sign and their magnitudes grow as `2.3^s`. Positive and negative ones are summed apart, and
@@ -33,23 +33,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod constants;
 mod integrand;
-mod recipe;
 mod rule;
 mod simplices;
 mod sum;
 
-pub(crate) use integrand::{BATCH, Batch, Closure, Sampled, Terms};
-pub use recipe::Recipe;
-pub use rule::{MAX_INDEX, MAX_POINTS, Rule};
+pub use constants::CubatureConstants;
+pub(crate) use integrand::{BATCH, BatchFunction, BatchPolynomial, Closure, PointBatch};
+pub use rule::{GrundmannMoellerRule, MAX_INDEX, MAX_POINTS};
 pub(crate) use sum::Sum;
 
-use super::frame::{Converter, Frame};
+use super::frame::{AffineFrame, Converter};
 use crate::formula::Var;
 use crate::number::Rational;
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::region::{Cell, Region, Unbounded};
-use simplices::{Measured, Partial};
+use simplices::{Measured, PartialIntegral};
 
 /// Why an integral cannot be computed by cubature.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -67,7 +67,7 @@ pub enum GaspError {
     },
     /// The index of the rule is above [`MAX_INDEX`].
     #[error(
-        "index {index} is above the limit of {MAX_INDEX}; the weights cancel so strongly that doubles are useless there. \
+        "index {index} is above the limit of {MAX_INDEX}; the weights cancel so strongly that float64 is useless there. \
          Lower the degree, or integrate by moments"
     )]
     Degree {
@@ -83,12 +83,12 @@ pub enum GaspError {
     /// The integrand is NaN or infinite somewhere.
     #[error("the integrand is not finite at {0:?}; exclude this point by a constraint")]
     NotFinite(Vec<f64>),
-    /// A coordinate, a coefficient or the result is too large for doubles.
-    #[error("numbers beyond the range of doubles occur; rescale the variables or the integrand")]
+    /// A coordinate, a coefficient or the result is too large for float64.
+    #[error("numbers beyond the range of float64 occur; rescale the variables or the integrand")]
     Overflow,
-    /// A list of vertices that does not consist of simplices.
+    /// A list of coordinates that is not a list of simplices.
     #[error(
-        "{given} coordinates are no list of simplices in {dimension} dimensions; each takes n + 1 vertices of n > 0 coordinates"
+        "{given} coordinates are not a list of simplices in {dimension} dimensions; each takes n + 1 vertices of n > 0 coordinates"
     )]
     Shape {
         /// the number of variables
@@ -131,7 +131,7 @@ pub struct GaspResult {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn integrate(region: &Region, polynomial: &Polynomial) -> Result<GaspResult, GaspError> {
-    let terms = Terms::new(polynomial, &region.constraint().reals)?;
+    let terms = BatchPolynomial::new(polynomial, region.variables())?;
     let mut result = over_region(region, rule_index(polynomial), &terms)?;
     result.truncation_estimate = 0.0;
     Ok(result)
@@ -158,7 +158,7 @@ pub fn integrate_simplices(
     variables: &[Var],
     polynomial: &Polynomial,
 ) -> Result<GaspResult, GaspError> {
-    let terms = Terms::new(polynomial, variables)?;
+    let terms = BatchPolynomial::new(polynomial, variables)?;
     let mut result = over_simplices(vertices, variables.len(), rule_index(polynomial), &terms)?;
     result.truncation_estimate = 0.0;
     Ok(result)
@@ -175,13 +175,13 @@ pub fn integrate_fn_simplices(
 }
 
 fn rule_index(polynomial: &Polynomial) -> usize {
-    Rule::index_for_degree(polynomial.degree().unwrap_or(0) as usize)
+    GrundmannMoellerRule::index_for_degree(polynomial.degree().unwrap_or(0) as usize)
 }
 
-fn over_region(region: &Region, index: usize, integrand: &impl Sampled) -> Result<GaspResult, GaspError> {
-    let rule = Rule::shared(region.dimension(), index)?;
+fn over_region(region: &Region, index: usize, integrand: &impl BatchFunction) -> Result<GaspResult, GaspError> {
+    let rule = GrundmannMoellerRule::shared(region.dimension(), index)?;
     let parts = region.map_cells(|cell| over_cell(&cell, &rule, integrand))?;
-    let mut total = Partial::default();
+    let mut total = PartialIntegral::default();
     let cells = parts.len();
     for part in parts {
         total.merge(&part.map_err(GaspError::NotFinite)?);
@@ -189,11 +189,15 @@ fn over_region(region: &Region, index: usize, integrand: &impl Sampled) -> Resul
     finish(total, cells, &rule)
 }
 
-fn over_cell(cell: &Cell, rule: &Rule, integrand: &impl Sampled) -> Result<Partial, Vec<f64>> {
+fn over_cell(
+    cell: &Cell,
+    rule: &GrundmannMoellerRule,
+    integrand: &impl BatchFunction,
+) -> Result<PartialIntegral, Vec<f64>> {
     let polytope = cell.polytope();
     let n = polytope.dimension();
     // The user's own coordinates: closures ask for them, and polynomials would grow by a change of variables.
-    let frame = Frame { shift: vec![Rational::ZERO; n], scale: vec![Rational::ONE; n] };
+    let frame = AffineFrame { shift: vec![Rational::ZERO; n], scale: vec![Rational::ONE; n] };
     let converter = Converter::new(&frame);
     let (corners, coordinate) = converter.corners(polytope);
     let (simplices, error) = converter.simplices(polytope, &polytope.triangulate(), &corners, coordinate);
@@ -204,8 +208,8 @@ fn over_cell(cell: &Cell, rule: &Rule, integrand: &impl Sampled) -> Result<Parti
 
 /// Integrates a polynomial over one cell, with the assignments of Boolean variables that it stands for counted.
 pub fn integrate_cell(cell: &Cell, variables: &[Var], polynomial: &Polynomial) -> Result<GaspResult, GaspError> {
-    let terms = Terms::new(polynomial, variables)?;
-    let rule = Rule::shared(variables.len(), rule_index(polynomial))?;
+    let terms = BatchPolynomial::new(polynomial, variables)?;
+    let rule = GrundmannMoellerRule::shared(variables.len(), rule_index(polynomial))?;
     let part = over_cell(cell, &rule, &terms).map_err(GaspError::NotFinite)?;
     let mut result = finish(part, 1, &rule)?;
     result.truncation_estimate = 0.0;
@@ -216,15 +220,15 @@ fn over_simplices(
     vertices: &[f64],
     dimension: usize,
     index: usize,
-    integrand: &impl Sampled,
+    integrand: &impl BatchFunction,
 ) -> Result<GaspResult, GaspError> {
     let measured = Measured::new(vertices, dimension)?;
-    let rule = Rule::shared(dimension, index)?;
+    let rule = GrundmannMoellerRule::shared(dimension, index)?;
     let total = simplices::integrate(&measured, &rule, integrand).map_err(GaspError::NotFinite)?;
     finish(total, measured.simplices.len(), &rule)
 }
 
-fn finish(total: Partial, cells: usize, rule: &Rule) -> Result<GaspResult, GaspError> {
+fn finish(total: PartialIntegral, cells: usize, rule: &GrundmannMoellerRule) -> Result<GaspResult, GaspError> {
     let value = total.value.value();
     if !value.is_finite() {
         return Err(GaspError::Overflow);

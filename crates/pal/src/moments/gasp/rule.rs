@@ -1,4 +1,4 @@
-//! The cubature rule of Grundmann and Moeller on the unit simplex.
+//! The cubature rule of Grundmann and Moeller on the unit simplex (PAL paper, Section 4 and Algorithm 3).
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub const MAX_POINTS: u128 = 20_000_000;
 const MAX_NUMERATORS: u128 = 1 << 28;
 
 /// The largest index: the rule of degree 161. The magnitudes of the weights add up to about `2.3^s` times the volume, so that
-/// doubles have nothing left to say long before; beyond this index the smallest weights would underflow as well.
+/// float64 has no digits left long before; beyond this index the smallest weights would underflow as well.
 pub const MAX_INDEX: usize = 80;
 
 /// Rules of more points are made anew for each integral: evaluating them takes longer than making them, and keeping them
@@ -37,27 +37,27 @@ const MAX_CACHED_POINTS: usize = 1 << 20;
 /// Journal on Numerical Analysis 15 (1978), theorem 4.
 ///
 /// ```
-/// use pal::moments::gasp::Rule;
-/// let rule = Rule::shared(2, 1)?;
+/// use pal::moments::gasp::GrundmannMoellerRule;
+/// let rule = GrundmannMoellerRule::shared(2, 1)?;
 /// assert_eq!((rule.len(), rule.degree()), (4, 3));
 /// let x_squared: f64 = (0..4).map(|k| rule.weight(k) * rule.point(k)[0].powi(2)).sum();
 /// assert!((x_squared - 1.0 / 12.0).abs() < 1e-15);
 /// # Ok::<(), pal::moments::gasp::GaspError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Rule {
+pub struct GrundmannMoellerRule {
     dimension: usize,
     index: usize,
     len: usize,
-    layers: Vec<Layer>,
+    layers: Vec<PointLayer>,
     /// The barycentric coordinates `2 beta_j + 1`, over the denominator of the layer, as an `(n + 1) x len` matrix: row 0
-    /// belongs to the corner at the origin. Integers this small are exact, and a quarter of the size of doubles.
+    /// belongs to the corner at the origin. Integers this small are exact, and a quarter of the size of float64.
     numerators: Vec<u16>,
 }
 
 /// The points that share a weight.
 #[derive(Clone, Debug)]
-pub(crate) struct Layer {
+pub(crate) struct PointLayer {
     pub points: Range<usize>,
     pub denominator: f64,
     pub weight: f64,
@@ -65,17 +65,17 @@ pub(crate) struct Layer {
     pub coarser: f64,
 }
 
-impl Rule {
+impl GrundmannMoellerRule {
     /// The rule of index `s` in `n` dimensions, made when it is first asked for and kept if it is not too large.
-    pub fn shared(dimension: usize, index: usize) -> Result<Arc<Rule>, GaspError> {
-        type Cache = Mutex<HashMap<(usize, usize), Arc<Rule>>>;
+    pub fn shared(dimension: usize, index: usize) -> Result<Arc<GrundmannMoellerRule>, GaspError> {
+        type Cache = Mutex<HashMap<(usize, usize), Arc<GrundmannMoellerRule>>>;
         static CACHE: OnceLock<Cache> = OnceLock::new();
         let cache = CACHE.get_or_init(Cache::default);
         // Whole entries are inserted, so what a panicking thread leaves behind is sound.
         if let Some(known) = cache.lock().unwrap_or_else(PoisonError::into_inner).get(&(dimension, index)) {
             return Ok(known.clone());
         }
-        let made = Arc::new(Rule::new(dimension, index)?);
+        let made = Arc::new(GrundmannMoellerRule::new(dimension, index)?);
         if made.len() > MAX_CACHED_POINTS {
             return Ok(made);
         }
@@ -88,7 +88,7 @@ impl Rule {
         degree / 2
     }
 
-    fn new(dimension: usize, index: usize) -> Result<Rule, GaspError> {
+    fn new(dimension: usize, index: usize) -> Result<GrundmannMoellerRule, GaspError> {
         if index > MAX_INDEX {
             return Err(GaspError::Degree { index });
         }
@@ -99,8 +99,13 @@ impl Rule {
         };
         let len = points as usize;
         let coarser = index.checked_sub(1);
-        let mut rule =
-            Rule { dimension, index, len, layers: Vec::new(), numerators: vec![0u16; len * (dimension + 1)] };
+        let mut rule = GrundmannMoellerRule {
+            dimension,
+            index,
+            len,
+            layers: Vec::new(),
+            numerators: vec![0u16; len * (dimension + 1)],
+        };
         let mut at = 0;
         for i in 0..=index {
             let start = at;
@@ -114,14 +119,14 @@ impl Rule {
                 }
             }
             let below = |c: usize| i.checked_sub(1).map(|j| number::to_f64(&exact_weight(dimension, c, j)));
-            rule.layers.push(Layer {
+            rule.layers.push(PointLayer {
                 points: start..at,
                 denominator: denominator(dimension, index, i) as f64,
                 weight: number::to_f64(&exact_weight(dimension, index, i)),
                 coarser: coarser.and_then(below).unwrap_or(0.0),
             });
         }
-        debug_assert_eq!(at, len);
+        assert_eq!(at, len, "there are binomial(n + 1 + s, s) points");
         Ok(rule)
     }
 
@@ -163,11 +168,11 @@ impl Rule {
         self.layer(at).weight
     }
 
-    fn layer(&self, at: usize) -> &Layer {
+    fn layer(&self, at: usize) -> &PointLayer {
         &self.layers[self.layers.partition_point(|layer| layer.points.end <= at)]
     }
 
-    pub(crate) fn layers(&self) -> &[Layer] {
+    pub(crate) fn layers(&self) -> &[PointLayer] {
         &self.layers
     }
 
@@ -212,7 +217,7 @@ mod tests {
     fn weights_sum_to_the_volume_exactly() {
         for n in 0..=8 {
             for s in 0..=8 {
-                let rule = Rule::new(n, s).unwrap();
+                let rule = GrundmannMoellerRule::new(n, s).unwrap();
                 let weights = (0..=s).map(|i| exact_weight(n, s, i) * Rational::from(rule.layers[i].points.len()));
                 let sum = weights.fold(Rational::ZERO, |sum, w| sum + w);
                 assert_eq!(sum, Rational::ONE / Rational::from(factorial(n)), "n = {n}, s = {s}");
@@ -223,7 +228,7 @@ mod tests {
 
     /// The rule in exact arithmetic: what is true of it is then not a matter of tolerance. Numerators are at most 13 and degrees
     /// at most 14 here, so that the sum over a layer fits 64 bits.
-    fn integrate_exactly(rule: &Rule, alpha: &[u16]) -> Rational {
+    fn integrate_exactly(rule: &GrundmannMoellerRule, alpha: &[u16]) -> Rational {
         let (n, s) = (rule.dimension, rule.index);
         let powers: Vec<Vec<i64>> = alpha.iter().map(|a| (0..=13i64).map(|x| x.pow(u32::from(*a))).collect()).collect();
         let layers = rule.layers.iter().enumerate().map(|(i, layer)| {
@@ -246,7 +251,7 @@ mod tests {
     fn exact_to_its_degree_and_no_further() {
         for n in 1..=6 {
             for s in 0..=6 {
-                let rule = Rule::new(n, s).unwrap();
+                let rule = GrundmannMoellerRule::new(n, s).unwrap();
                 // The points are symmetric, so exponents in falling order stand for all of them in high dimensions.
                 let wanted = |alpha: &[u16]| n <= 4 || alpha.windows(2).all(|pair| pair[0] >= pair[1]);
                 for total in 0..=2 * s as u16 + 1 {
@@ -270,7 +275,7 @@ mod tests {
 
     #[test]
     fn the_coarser_rule_is_inside() {
-        let (fine, coarse) = (Rule::new(3, 4).unwrap(), Rule::new(3, 3).unwrap());
+        let (fine, coarse) = (GrundmannMoellerRule::new(3, 4).unwrap(), GrundmannMoellerRule::new(3, 3).unwrap());
         for (inner, outer) in coarse.layers.iter().zip(&fine.layers[1..]) {
             assert_eq!((inner.weight, inner.denominator), (outer.coarser, outer.denominator));
             for row in 0..4 {
@@ -283,7 +288,7 @@ mod tests {
 
     #[test]
     fn points_lie_inside_the_simplex() {
-        let rule = Rule::new(4, 3).unwrap();
+        let rule = GrundmannMoellerRule::new(4, 3).unwrap();
         for at in 0..rule.len() {
             let point = rule.point(at);
             assert!(point.iter().all(|x| *x > 0.0) && point.iter().sum::<f64>() < 1.0, "{point:?}");
@@ -295,13 +300,19 @@ mod tests {
 
     #[test]
     fn rules_are_shared_and_guarded() {
-        let (a, b) = (Rule::shared(5, 2).unwrap(), Rule::shared(5, 2).unwrap());
+        let (a, b) = (GrundmannMoellerRule::shared(5, 2).unwrap(), GrundmannMoellerRule::shared(5, 2).unwrap());
         assert!(Arc::ptr_eq(&a, &b));
-        assert!(matches!(Rule::shared(14, 13), Err(GaspError::TooManyPoints { dimension: 14, index: 13 })));
-        assert!(matches!(Rule::shared(1, usize::MAX), Err(GaspError::Degree { .. })));
-        assert!(matches!(Rule::shared(usize::MAX, 0), Err(GaspError::TooManyPoints { .. })));
-        assert!(matches!(Rule::shared(usize::MAX / 4, MAX_INDEX), Err(GaspError::TooManyPoints { .. })));
-        assert!(Rule::shared(1, MAX_INDEX).is_ok());
+        assert!(matches!(
+            GrundmannMoellerRule::shared(14, 13),
+            Err(GaspError::TooManyPoints { dimension: 14, index: 13 })
+        ));
+        assert!(matches!(GrundmannMoellerRule::shared(1, usize::MAX), Err(GaspError::Degree { .. })));
+        assert!(matches!(GrundmannMoellerRule::shared(usize::MAX, 0), Err(GaspError::TooManyPoints { .. })));
+        assert!(matches!(
+            GrundmannMoellerRule::shared(usize::MAX / 4, MAX_INDEX),
+            Err(GaspError::TooManyPoints { .. })
+        ));
+        assert!(GrundmannMoellerRule::shared(1, MAX_INDEX).is_ok());
         let weights = (0..=14).flat_map(|n| (0..=MAX_INDEX).map(move |i| exact_weight(n, MAX_INDEX, i)));
         assert!(weights.map(|w| number::to_f64(&w)).all(f64::is_normal));
     }

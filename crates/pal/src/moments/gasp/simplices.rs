@@ -5,8 +5,8 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::GaspError;
-use super::integrand::{BATCH, Batch, ROUNDOFF, Sampled};
-use super::rule::Rule;
+use super::integrand::{BATCH, BatchFunction, PointBatch, ROUNDOFF};
+use super::rule::GrundmannMoellerRule;
 use super::sum::Sum;
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::rational_determinant;
@@ -64,7 +64,7 @@ fn exact_determinant(points: &[&[f64]]) -> Rational {
 
 /// An integral with what is known about its errors.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Partial {
+pub(crate) struct PartialIntegral {
     pub value: Sum,
     /// What rounding can have changed.
     pub rounding: f64,
@@ -73,8 +73,8 @@ pub(crate) struct Partial {
     pub simplices: u64,
 }
 
-impl Partial {
-    pub fn merge(&mut self, other: &Partial) {
+impl PartialIntegral {
+    pub fn merge(&mut self, other: &PartialIntegral) {
         self.value.merge(other.value);
         self.rounding += other.rounding;
         self.truncation += other.truncation;
@@ -82,9 +82,9 @@ impl Partial {
     }
 
     /// Exact for powers of two.
-    pub fn times(&self, factor: f64) -> Partial {
+    pub fn times(&self, factor: f64) -> PartialIntegral {
         let value = Sum::from_iter([self.value.value() * factor]);
-        Partial {
+        PartialIntegral {
             value,
             rounding: (self.rounding + ROUNDOFF * self.value.value().abs()) * factor,
             truncation: self.truncation * factor,
@@ -102,11 +102,15 @@ struct LayerSums {
 }
 
 /// The integral over all simplices, added up in their order.
-pub(crate) fn integrate(measured: &Measured, rule: &Rule, integrand: &impl Sampled) -> Result<Partial, Vec<f64>> {
+pub(crate) fn integrate(
+    measured: &Measured,
+    rule: &GrundmannMoellerRule,
+    integrand: &impl BatchFunction,
+) -> Result<PartialIntegral, Vec<f64>> {
     let count = measured.simplices.len();
     let one = |simplex| integrate_one(measured, simplex, rule, integrand);
-    let parts: Vec<Result<Partial, Vec<f64>>> = (0..count).into_par_iter().map(one).collect();
-    let mut total = Partial::default();
+    let parts: Vec<Result<PartialIntegral, Vec<f64>>> = (0..count).into_par_iter().map(one).collect();
+    let mut total = PartialIntegral::default();
     // The first failure in the order of the simplices is reported, whichever came first in time.
     for part in parts {
         total.merge(&part?);
@@ -117,10 +121,10 @@ pub(crate) fn integrate(measured: &Measured, rule: &Rule, integrand: &impl Sampl
 fn integrate_one(
     measured: &Measured,
     simplex: usize,
-    rule: &Rule,
-    integrand: &impl Sampled,
-) -> Result<Partial, Vec<f64>> {
-    let affine = Affine::new(measured, simplex);
+    rule: &GrundmannMoellerRule,
+    integrand: &impl BatchFunction,
+) -> Result<PartialIntegral, Vec<f64>> {
+    let affine = SimplexMap::new(measured, simplex);
     let starts: Vec<usize> = (0..rule.len()).step_by(CHUNK).collect();
     let chunk = |start: usize| {
         checkpoint();
@@ -156,11 +160,11 @@ fn integrate_one(
     // roundings of the bound itself are in the factor.
     let rounding = 1.01 * (size * rounding + value.abs() * (measured.size_error + 2.0 * ROUNDOFF));
     let truncation = size * (mean - coarser.value()).abs();
-    Ok(Partial { value: Sum::from_iter([value]), rounding, truncation, simplices: 1 })
+    Ok(PartialIntegral { value: Sum::from_iter([value]), rounding, truncation, simplices: 1 })
 }
 
 /// The affine map from barycentric coordinates to a simplex: the matrix of its vertices.
-struct Affine {
+struct SimplexMap {
     n: usize,
     /// Vertices, axis by axis: `n` rows of `n + 1`.
     columns: Vec<f64>,
@@ -169,19 +173,19 @@ struct Affine {
     slack: f64,
 }
 
-impl Affine {
-    fn new(measured: &Measured, simplex: usize) -> Affine {
+impl SimplexMap {
+    fn new(measured: &Measured, simplex: usize) -> SimplexMap {
         let n = measured.simplices.dimension;
         let vertices = &measured.simplices.vertices[simplex * n * (n + 1)..][..n * (n + 1)];
         let columns: Vec<f64> = (0..n).flat_map(|axis| vertices.iter().skip(axis).step_by(n.max(1))).copied().collect();
         let one_sign = |axis: &[f64]| axis.iter().all(|x| *x >= 0.0) || axis.iter().all(|x| *x <= 0.0);
         let uniform = columns.chunks(n + 1).all(one_sign);
         // Numerators and denominators are small integers: n + 1 products, n sums and a division are rounded.
-        Affine { n, columns, uniform, slack: measured.coordinate_error + (n as f64 + 3.0) * ROUNDOFF }
+        SimplexMap { n, columns, uniform, slack: measured.coordinate_error + (n as f64 + 3.0) * ROUNDOFF }
     }
 
     /// The matrix product of the points of a rule with the vertices, all points of the range at once.
-    fn map(&self, rule: &Rule, points: Range<usize>, batch: &mut Batch) {
+    fn map(&self, rule: &GrundmannMoellerRule, points: Range<usize>, batch: &mut PointBatch) {
         let (start, count) = (points.start, points.len());
         batch.count = count;
         batch.uniform = self.uniform;
@@ -209,7 +213,7 @@ impl Affine {
 }
 
 /// `sum_i numerator_i column_i` for every point of the range.
-fn combine(rule: &Rule, points: Range<usize>, column: impl Iterator<Item = f64>, out: &mut [f64]) {
+fn combine(rule: &GrundmannMoellerRule, points: Range<usize>, column: impl Iterator<Item = f64>, out: &mut [f64]) {
     out.fill(0.0);
     for (row, v) in column.enumerate() {
         let numerators = rule.numerators(row, points.clone());
@@ -218,7 +222,7 @@ fn combine(rule: &Rule, points: Range<usize>, column: impl Iterator<Item = f64>,
 }
 
 /// The layers that share points with a non-empty range.
-fn overlapping(rule: &Rule, points: &Range<usize>) -> Range<usize> {
+fn overlapping(rule: &GrundmannMoellerRule, points: &Range<usize>) -> Range<usize> {
     let layers = rule.layers();
     let first = layers.partition_point(|layer| layer.points.end <= points.start);
     first..layers.partition_point(|layer| layer.points.start < points.end)
@@ -226,12 +230,12 @@ fn overlapping(rule: &Rule, points: &Range<usize>) -> Range<usize> {
 
 /// Sums over a range of points, by layer.
 fn sum_chunk(
-    affine: &Affine,
-    rule: &Rule,
+    affine: &SimplexMap,
+    rule: &GrundmannMoellerRule,
     chunk: Range<usize>,
-    integrand: &impl Sampled,
+    integrand: &impl BatchFunction,
 ) -> Result<Vec<(usize, LayerSums)>, Vec<f64>> {
-    let mut batch = Batch::new(affine.n);
+    let mut batch = PointBatch::new(affine.n);
     let mut sums: Vec<(usize, LayerSums)> =
         overlapping(rule, &chunk).map(|layer| (layer, LayerSums::default())).collect();
     for start in chunk.clone().step_by(BATCH) {

@@ -1,4 +1,5 @@
-//! Monte Carlo integration by rejection: the approximate integrator that exact ones are compared with.
+//! Monte Carlo integration by rejection: the approximate integrator that exact ones are compared with (PAL paper, Section 4
+//! and the appendix on rejection sampling).
 //!
 //! With N points uniform on the bounding box B of the region,
 //!
@@ -8,7 +9,7 @@
 //! ```
 //!
 //! Membership is exact. Boolean variables are drawn as well, each true or false with equal chance, and the result is multiplied
-//! by 2^k for k of them: like everywhere, every assignment counts. This is unbiased, costs nothing per sample, and its price, a
+//! by 2^k for k of them: as everywhere, every assignment counts. This is unbiased, costs nothing per sample, and its price, a
 //! lower acceptance where few assignments are solutions, shows in the standard error.
 //!
 //! Samples come in blocks of fixed size, each with a random stream of its own; the same seed gives the same bytes on any
@@ -25,7 +26,7 @@
 
 use rayon::prelude::*;
 
-use super::gasp::{BATCH, Batch, Closure, Sampled, Sum, Terms};
+use super::gasp::{BATCH, BatchFunction, BatchPolynomial, Closure, PointBatch, Sum};
 use crate::formula::{Membership, MembershipError};
 use crate::interrupt::checkpoint;
 use crate::number::{self, Rational};
@@ -33,7 +34,7 @@ use crate::polynomial::{Polynomial, PolynomialError};
 use crate::random::Stream;
 use crate::region::{Region, Unbounded};
 
-/// Samples that share a random stream. Part of what a seed means.
+/// Samples that share a random stream. Another number would change what a seed means.
 const BLOCK: u64 = 4096;
 
 /// Blocks whose results are held at the same time.
@@ -57,8 +58,8 @@ pub enum RejectionError {
     /// The integrand is NaN or infinite somewhere.
     #[error("the integrand is not finite at {0:?}; exclude this point by a constraint")]
     NotFinite(Vec<f64>),
-    /// The bounding box or the result is too large for doubles.
-    #[error("numbers beyond the range of doubles occur; rescale the variables or the integrand")]
+    /// The bounding box or the result is too large for float64.
+    #[error("numbers beyond the range of float64 occur; rescale the variables or the integrand")]
     Overflow,
 }
 
@@ -83,7 +84,7 @@ pub fn integrate(
     samples: u64,
     seed: u64,
 ) -> Result<RejectionResult, RejectionError> {
-    estimate(region, &Terms::new(polynomial, &region.constraint().reals)?, samples, seed)
+    estimate(region, &BatchPolynomial::new(polynomial, region.variables())?, samples, seed)
 }
 
 /// Estimates the integral of a function of the real variables, in the order of the region's variables.
@@ -98,7 +99,7 @@ pub fn integrate_fn(
 
 fn estimate(
     region: &Region,
-    integrand: &impl Sampled,
+    integrand: &impl BatchFunction,
     samples: u64,
     seed: u64,
 ) -> Result<RejectionResult, RejectionError> {
@@ -108,7 +109,7 @@ fn estimate(
     let Some(ends) = region.bounding_box()? else {
         return Ok(RejectionResult { value: 0.0, standard_error: 0.0, samples: 0, accepted: 0 });
     };
-    let sampler = Sampler::new(region, &ends)?;
+    let sampler = BoxSampler::new(region, &ends)?;
     let mut total = Tally::default();
     let blocks = samples.div_ceil(BLOCK);
     for first in (0..blocks).step_by(ROUND as usize) {
@@ -135,7 +136,7 @@ fn estimate(
 }
 
 /// Draws points from the bounding box.
-struct Sampler {
+struct BoxSampler {
     members: Membership,
     /// Lower end and width per axis.
     axes: Vec<(f64, f64)>,
@@ -144,23 +145,22 @@ struct Sampler {
     volume: f64,
 }
 
-impl Sampler {
+impl BoxSampler {
     fn new(region: &Region, ends: &[(Rational, Rational)]) -> Result<Self, RejectionError> {
-        let constraint = region.constraint();
         let axes: Vec<(f64, f64)> = ends.iter().map(outer_interval).collect();
-        let booleans = constraint.booleans.len();
+        let booleans = region.boolean_count();
         let volume = axes.iter().map(|(_, width)| width).product::<f64>() * (booleans as f64).exp2();
         if !(volume.is_finite() && axes.iter().all(|(low, width)| low.is_finite() && width.is_finite())) {
             return Err(RejectionError::Overflow);
         }
-        Ok(Sampler { members: constraint.membership()?, axes, booleans, volume })
+        Ok(BoxSampler { members: region.membership()?, axes, booleans, volume })
     }
 
-    fn block(&self, seed: u64, block: u64, samples: u64, integrand: &impl Sampled) -> Result<Tally, Vec<f64>> {
+    fn block(&self, seed: u64, block: u64, samples: u64, integrand: &impl BatchFunction) -> Result<Tally, Vec<f64>> {
         let mut stream = Stream::new(seed, block);
         let mut point = vec![0.0; self.axes.len()];
         let mut booleans = vec![false; self.booleans];
-        let mut batch = Batch::new(self.axes.len());
+        let mut batch = PointBatch::new(self.axes.len());
         let mut values = Vec::new();
         for _ in 0..samples {
             for (x, (low, width)) in point.iter_mut().zip(&self.axes) {
@@ -184,14 +184,14 @@ impl Sampler {
     }
 }
 
-fn flush(batch: &mut Batch, integrand: &impl Sampled, values: &mut Vec<f64>) -> Result<(), Vec<f64>> {
+fn flush(batch: &mut PointBatch, integrand: &impl BatchFunction, values: &mut Vec<f64>) -> Result<(), Vec<f64>> {
     integrand.evaluate(batch)?;
     values.extend_from_slice(&batch.values[..batch.count]);
     batch.count = 0;
     Ok(())
 }
 
-/// Lower end and width of an interval in doubles that contains the given one: a box that loses nothing of the region.
+/// Lower end and width of an interval in float64 that contains the given one: a box that loses nothing of the region.
 fn outer_interval((low, high): &(Rational, Rational)) -> (f64, f64) {
     let (mut down, mut up) = (number::to_f64(low), number::to_f64(high));
     if number::from_f64(down).is_ok_and(|x| &x > low) {
@@ -240,10 +240,10 @@ mod tests {
     fn tallies_add_up() {
         let mut parts = Tally::new(&[1.0, 2.0], 4);
         parts.merge(&Tally::new(&[5.0], 2));
-        let whole = Tally::new(&[1.0, 2.0, 5.0], 6);
-        assert!((parts.mean - whole.mean).abs() < 1e-15 && (parts.squares - whole.squares).abs() < 1e-13);
+        let all = Tally::new(&[1.0, 2.0, 5.0], 6);
+        assert!((parts.mean - all.mean).abs() < 1e-15 && (parts.squares - all.squares).abs() < 1e-13);
         assert_eq!((parts.samples, parts.accepted), (6, 3));
-        assert!((whole.squares - (30.0 - 64.0 / 6.0)).abs() < 1e-13);
+        assert!((all.squares - (30.0 - 64.0 / 6.0)).abs() < 1e-13);
     }
 
     #[test]

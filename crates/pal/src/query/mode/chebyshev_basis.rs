@@ -117,9 +117,8 @@ impl Fibres {
         let mut fibre_of = vec![0; exponents.len()];
         let mut lists: Vec<Vec<u32>> = Vec::new();
         for position in 0..exponents.len() {
-            let below = exponents.predecessors(position)[axis] as usize;
-            // The position of a predecessor that does not exist is beyond the end.
-            fibre_of[position] = fibre_of.get(below).copied().unwrap_or(lists.len());
+            let below = exponents.predecessors(position)[axis].position();
+            fibre_of[position] = below.map_or(lists.len(), |below| fibre_of[below]);
             match lists.get_mut(fibre_of[position]) {
                 Some(list) => list.push(position as u32),
                 None => lists.push(vec![position as u32]),
