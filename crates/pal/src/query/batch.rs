@@ -59,7 +59,7 @@ impl Family {
     pub fn given(&self, values: &[(&str, f64)], params: &[f64]) -> Result<Vec<Density>, QueryError> {
         let densities = self.densities(params)?;
         let first = densities.first().expect(AT_LEAST_ONE);
-        let cut = first.cut(values)?;
-        densities.iter().map(|density| density.on_cut(&cut, values)).collect()
+        let slice = first.slice_support(values)?;
+        densities.iter().map(|density| density.on_slice(&slice, values)).collect()
     }
 }

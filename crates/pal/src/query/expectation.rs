@@ -22,10 +22,10 @@ pub struct Expectation {
 }
 
 /// Monomials in box coordinates with their factors.
-type Terms = Vec<(Vec<u16>, f64)>;
+type BoxTerms = Vec<(Vec<u16>, f64)>;
 
 /// Rewrites a polynomial in the coordinates of the user as one in the coordinates of the box.
-fn in_box(support: &Support, polynomial: &Polynomial) -> Result<Terms, QueryError> {
+fn in_box(support: &Support, polynomial: &Polynomial) -> Result<BoxTerms, QueryError> {
     let reals = &support.constraint().reals;
     let axes = support.grid().axes().iter().zip(reals);
     let changes: BTreeMap<Var, (Rational, Rational)> = axes

@@ -29,11 +29,11 @@ impl Density {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn given(&self, values: &[(&str, f64)]) -> Result<Density, QueryError> {
-        self.on_cut(&self.cut(values)?, values)
+        self.on_slice(&self.slice_support(values)?, values)
     }
 
     /// Substitutes given values into the constraint.
-    pub(super) fn cut(&self, values: &[(&str, f64)]) -> Result<Cut, QueryError> {
+    pub(super) fn slice_support(&self, values: &[(&str, f64)]) -> Result<SlicedSupport, QueryError> {
         let constraint = self.support.constraint();
         let n = self.dimension();
         let mut fixed: Vec<Option<f64>> = vec![None; n];
@@ -58,10 +58,10 @@ impl Density {
         };
         let axes = self.support.grid().axes();
         let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
-        let cut = |constraint: &Constraint| -> Result<Support, DensityError> {
+        let mesh = |constraint: &Constraint| -> Result<Support, DensityError> {
             Support::new(&Region::new(constraint)?, &grid)
         };
-        let mut support = cut(&sliced)?;
+        let mut support = mesh(&sliced)?;
         // Parts of the constraint without volume may lie outside of the box and have volume in the slice. The density
         // is 0 on them.
         if support.mesh.elements.iter().any(|element| is_outside_box(element, kept.len())) {
@@ -69,7 +69,7 @@ impl Density {
                 let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
                 sliced.formula = sliced.formula & real(var.name()).between(low, high);
             }
-            support = cut(&sliced)?;
+            support = mesh(&sliced)?;
         }
         let support = Arc::new(support);
         let (mut bin, mut t) = ([BinIndex::default(); MAX_DIMENSION], [0.0; MAX_DIMENSION]);
@@ -77,13 +77,13 @@ impl Density {
             let b = axes[axis].bin_of(value);
             (bin[axis], t[axis]) = (b, axes[axis].local(b, value));
         }
-        Ok(Cut { support, kept, bin, t })
+        Ok(SlicedSupport { support, kept, bin, t })
     }
 
-    /// The density on a cut, normalised.
-    pub(super) fn on_cut(&self, cut: &Cut, values: &[(&str, f64)]) -> Result<Density, QueryError> {
-        let functions = Arc::new(FixedCoordinates::new(self.functions.clone(), cut, self.dimension())?);
-        self.renormalised(cut.support.clone(), functions).ok_or_else(|| {
+    /// The density on a sliced support, normalised.
+    pub(super) fn on_slice(&self, slice: &SlicedSupport, values: &[(&str, f64)]) -> Result<Density, QueryError> {
+        let functions = Arc::new(FixedCoordinates::new(self.functions.clone(), slice, self.dimension())?);
+        self.renormalised(slice.support.clone(), functions).ok_or_else(|| {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             QueryError::NoDensity(text.join(", "))
         })
@@ -106,7 +106,7 @@ fn is_outside_box(element: &Element, dimension: usize) -> bool {
 }
 
 /// A support with some variables fixed.
-pub(super) struct Cut {
+pub(super) struct SlicedSupport {
     support: Arc<Support>,
     kept: Vec<usize>,
     /// The bins and local coordinates of the fixed variables, at their axes.
@@ -128,8 +128,12 @@ struct FixedCoordinates {
 }
 
 impl FixedCoordinates {
-    fn new(functions: Arc<dyn ChebyshevSeries>, cut: &Cut, dimension: usize) -> Result<FixedCoordinates, QueryError> {
-        let Cut { kept, bin, t, .. } = cut;
+    fn new(
+        functions: Arc<dyn ChebyshevSeries>,
+        slice: &SlicedSupport,
+        dimension: usize,
+    ) -> Result<FixedCoordinates, QueryError> {
+        let SlicedSupport { kept, bin, t, .. } = slice;
         let project = |alpha: &[u16]| -> Vec<u16> { kept.iter().map(|axis| alpha[*axis]).collect() };
         let all: Vec<Vec<u16>> = functions.chebyshev_exponents().iter().map(project).collect();
         let exponents = Exponents::closure(kept.len(), all.iter().cloned())

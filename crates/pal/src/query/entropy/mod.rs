@@ -101,7 +101,7 @@ pub(crate) fn entropy(
     let estimator = Estimator::new(mesh.dimension(), functions.degree());
     let mut evaluations = 0;
     let mut number = 0;
-    let mut add = |heap: &mut BinaryHeap<Leaf>, estimates: Vec<(Estimate, Element, f64)>| {
+    let mut add = |heap: &mut BinaryHeap<Leaf>, estimates: Vec<(ElementEstimate, Element, f64)>| {
         for (estimate, element, doubt) in estimates {
             evaluations += estimate.evaluations;
             number += 1;
@@ -140,7 +140,7 @@ pub(crate) fn entropy(
                 halves.map(|(estimate, half)| (estimate, half, doubt))
             },
         );
-        let halves: Vec<[(Estimate, Element, f64); 2]> = halves.collect();
+        let halves: Vec<[(ElementEstimate, Element, f64); 2]> = halves.collect();
         used = add(&mut heap, halves.into_iter().flatten().collect());
     }
 }
@@ -157,7 +157,7 @@ fn worst(heap: &mut BinaryHeap<Leaf>, affordable: usize) -> Vec<Leaf> {
     worst
 }
 
-struct Estimate {
+struct ElementEstimate {
     value: f64,
     error: f64,
     evaluations: usize,
@@ -185,7 +185,7 @@ impl Estimator {
     }
 
     /// The integral of r log r over an element.
-    fn estimate(&self, mixture: &mut Mixture, element: &Element) -> Estimate {
+    fn estimate(&self, mixture: &mut Mixture, element: &Element) -> ElementEstimate {
         let mut evaluations = 0;
         let [best, second, third] = self.cubatures.each_ref().map(|cubature| {
             let mut sum = 0.0;
@@ -199,7 +199,7 @@ impl Estimator {
             });
             sum
         });
-        Estimate { value: best, error: (best - second).abs().max((best - third).abs()), evaluations }
+        ElementEstimate { value: best, error: (best - second).abs().max((best - third).abs()), evaluations }
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! All elements that contain the given values are cut at them, axis after axis, and the density is integrated over the
 //! slices. Where a point lies on the boundary of elements, those on the side of larger coordinates count, as in
-//! [`Side::Right`], so that no point is counted twice; where there are none, those on the other side count.
+//! [`SliceSide::Right`], so that no point is counted twice; where there are none, those on the other side count.
 
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
-use super::super::slice::{Plane, Side, extent, slice};
+use super::super::slice::{SlicePlane, SliceSide, extent, slice};
 use super::mixture::Mixture;
 use super::slices::visit;
 use crate::density::BinIndex;
@@ -54,8 +54,14 @@ struct Joint<'a> {
     extents: Vec<(f64, f64)>,
 }
 
-/// A value along one axis as a plane of a bin: the bin, the local coordinate, and the side that counts.
-type Cut = (BinIndex, f64, Side);
+/// A value along one axis, as a plane in a bin.
+#[derive(Clone, Copy)]
+struct Section {
+    bin: BinIndex,
+    /// The local coordinate.
+    at: f64,
+    side: SliceSide,
+}
 
 impl<'a> Joint<'a> {
     fn new(mesh: &'a Mesh, axes: &'a [usize], functions: &dyn ComponentFunctions) -> Joint<'a> {
@@ -76,52 +82,56 @@ impl<'a> Joint<'a> {
 
     /// The density at a point, relative to the volume of the box in `axes`.
     fn relative(&self, mixture: &mut Mixture, point: &[f64]) -> f64 {
-        let cuts: Vec<Cut> = self.axes.iter().zip(point).map(|(axis, y)| self.plane_of(*axis, *y)).collect();
+        let sections: Vec<Section> = self.axes.iter().zip(point).map(|(axis, y)| self.section(*axis, *y)).collect();
         let Some(cubature) = &self.cubature else {
-            let (mut bin, mut t) = (vec![BinIndex::default(); cuts.len()], vec![0.0; cuts.len()]);
-            self.axes.iter().zip(&cuts).for_each(|(axis, cut)| (bin[*axis], t[*axis]) = (cut.0, cut.1));
+            let (mut bin, mut t) = (vec![BinIndex::default(); sections.len()], vec![0.0; sections.len()]);
+            self.axes
+                .iter()
+                .zip(&sections)
+                .for_each(|(axis, section)| (bin[*axis], t[*axis]) = (section.bin, section.at));
             return mixture.value(&bin, &t);
         };
-        if let Some(value) = self.integral(cubature, mixture, &cuts) {
+        if let Some(value) = self.integral(cubature, mixture, &sections) {
             return value;
         }
         // Only values where an element ends can have an element on their other side alone.
-        let ends: Vec<(usize, Cut)> = (0..cuts.len()).filter_map(|k| Some((k, self.other_side(k, cuts[k])?))).collect();
+        let ends: Vec<(usize, Section)> =
+            (0..sections.len()).filter_map(|k| Some((k, self.other_side(k, sections[k])?))).collect();
         for choice in 1..1_u64 << ends.len().min(63) {
-            let mut cuts = cuts.clone();
+            let mut sections = sections.clone();
             let chosen = ends.iter().enumerate().filter(|(bit, _)| choice >> bit & 1 == 1);
-            chosen.for_each(|(_, (k, cut))| cuts[*k] = *cut);
-            if let Some(value) = self.integral(cubature, mixture, &cuts) {
+            chosen.for_each(|(_, (k, section))| sections[*k] = *section);
+            if let Some(value) = self.integral(cubature, mixture, &sections) {
                 return value;
             }
         }
         0.0
     }
 
-    /// The plane of a value along an axis.
-    fn plane_of(&self, axis: usize, y: f64) -> Cut {
+    /// The section at a value along an axis.
+    fn section(&self, axis: usize, y: f64) -> Section {
         let line = &self.mesh.grid.axes()[axis];
         let bin = line.bin_of(y);
         // The rounded ends of the axis stand for the exact ones.
-        let end = if line.global(bin, 0.0) == y {
+        let at = if line.global(bin, 0.0) == y {
             0.0
         } else if line.global(bin, 1.0) == y {
             1.0
         } else {
             line.local(bin, y)
         };
-        (bin, end, Side::Right)
+        Section { bin, at, side: SliceSide::Right }
     }
 
     /// The same value approached from the left, if an element ends there along axis number `k` of `axes`.
-    fn other_side(&self, k: usize, (bin, t, _): Cut) -> Option<Cut> {
-        let (bin, t) = match bin.below() {
-            Some(below) if t == 0.0 => (below, 1.0),
-            _ => (bin, t),
+    fn other_side(&self, k: usize, section: Section) -> Option<Section> {
+        let (bin, at) = match section.bin.below() {
+            Some(below) if section.at == 0.0 => (below, 1.0),
+            _ => (section.bin, section.at),
         };
         let axis = self.axes[k];
-        let ends = |index: ElementIndex| self.mesh.element(index).bin[axis] == bin && self.extents_of(index)[k].1 == t;
-        self.mesh.element_indices().any(ends).then_some((bin, t, Side::Left))
+        let ends = |index: ElementIndex| self.mesh.element(index).bin[axis] == bin && self.extents_of(index)[k].1 == at;
+        self.mesh.element_indices().any(ends).then_some(Section { bin, at, side: SliceSide::Left })
     }
 
     /// The extents of an element along `axes`.
@@ -131,10 +141,11 @@ impl<'a> Joint<'a> {
     }
 
     /// The integral over the slices at given planes; `None` if the planes meet no element.
-    fn integral(&self, cubature: &MeshCubature, mixture: &mut Mixture, cuts: &[Cut]) -> Option<f64> {
-        let bin: Vec<BinIndex> = cuts.iter().map(|cut| cut.0).collect();
-        let planes: Vec<Plane> =
-            self.axes.iter().zip(cuts).map(|(axis, cut)| Plane { axis: *axis, at: cut.1, side: cut.2 }).collect();
+    fn integral(&self, cubature: &MeshCubature, mixture: &mut Mixture, sections: &[Section]) -> Option<f64> {
+        let bin: Vec<BinIndex> = sections.iter().map(|section| section.bin).collect();
+        let plane =
+            |(axis, section): (&usize, &Section)| SlicePlane { axis: *axis, at: section.at, side: section.side };
+        let planes: Vec<SlicePlane> = self.axes.iter().zip(sections).map(plane).collect();
         let mut point = vec![0.0; self.mesh.dimension()];
         planes.iter().for_each(|plane| point[plane.axis] = plane.at);
         let mut sum = None;

@@ -31,13 +31,13 @@ use crate::density::{Axis, BinIndex, Grid};
 pub struct Marginal {
     grid: Arc<Grid>,
     axis: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<PolynomialPiece>,
     total: f64,
 }
 
 /// One polynomial piece with what evaluation needs.
 #[derive(Clone, Debug)]
-struct Piece {
+struct PolynomialPiece {
     bin: BinIndex,
     /// The ends in local coordinates of the bin.
     t: (f64, f64),
@@ -92,7 +92,7 @@ impl Marginal {
             sum += mass;
             let t = (on_edge(piece.low), on_edge(piece.high));
             let y = (line.global(piece.bin, t.0), line.global(piece.bin, t.1));
-            pieces.push(Piece { bin: piece.bin, t, y, p: (before, f64::min(sum / total, 1.0)), curve });
+            pieces.push(PolynomialPiece { bin: piece.bin, t, y, p: (before, f64::min(sum / total, 1.0)), curve });
         }
         pieces.last_mut()?.p.1 = 1.0;
         Some(Marginal { grid: grid.clone(), axis, pieces, total })
@@ -115,7 +115,7 @@ impl Marginal {
     }
 
     /// The last piece that begins at or before a position.
-    fn piece_at(&self, y: f64) -> Option<&Piece> {
+    fn piece_at(&self, y: f64) -> Option<&PolynomialPiece> {
         let after = self.pieces.partition_point(|piece| piece.y.0 <= y);
         after.checked_sub(1).map(|index| &self.pieces[index])
     }
@@ -190,7 +190,7 @@ impl Marginal {
                 before
             })
             .collect();
-        let place = |piece: &Piece| starts[piece.bin.get()] + piece.t.0 * line.width(piece.bin);
+        let place = |piece: &PolynomialPiece| starts[piece.bin.get()] + piece.t.0 * line.width(piece.bin);
         let origin = self.pieces.first().map(place).expect("a marginal with mass has pieces");
         let parts = self.pieces.iter().filter_map(|piece| {
             let [mass, first, second] = piece.curve.moments();
@@ -241,7 +241,7 @@ fn on_edge(t: f64) -> f64 {
     if t > 1.0 - 4.0 * f64::EPSILON { 1.0 } else { t.max(0.0) }
 }
 
-impl Piece {
+impl PolynomialPiece {
     /// The fraction of the piece below a position.
     fn fraction(&self, line: &Axis, y: f64) -> f64 {
         // The rounded ends stand for the exact ones, from which they may differ by a rounding.

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! so that one slice more than that, at Gauss nodes, determines it. An element between two neighbouring projections of
-//! its own vertices is called a part here. The marginal is the sum over all parts, a polynomial between two
-//! neighbouring projections of vertices of any elements, which is called an interval. Only the parts take evaluations
+//! its own vertices is called a slab here. The marginal is the sum over all slabs, a polynomial between two
+//! neighbouring projections of vertices of any elements, which is called an interval. Only the slabs take evaluations
 //! of the density; to slice anew in every interval would take a dozen times as many on a map. The slices are cut when
 //! they are needed: that is cheap compared with evaluating a density on them, and their nodes need not be stored.
 
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::super::slice::{Plane, Side, Slicer};
+use super::super::slice::{SlicePlane, SliceSide, Slicer};
 use super::super::univariate::Univariate;
 use super::Marginal;
 use super::mixture::Mixture;
@@ -38,15 +38,15 @@ pub(crate) struct Slices {
     mesh: Arc<Mesh>,
     axis: usize,
     cubature: MeshCubature,
-    parts: Vec<Part>,
-    intervals: Vec<Interval>,
-    /// The parts that lie above each interval, interval by interval.
-    met: Vec<PartIndex>,
+    slabs: Vec<Slab>,
+    intervals: Vec<PolynomialInterval>,
+    /// The slabs that lie above each interval, interval by interval.
+    met: Vec<SlabIndex>,
 }
 
 /// An element between neighbouring projections of its own vertices.
 #[derive(Debug)]
-struct Part {
+struct Slab {
     element: ElementIndex,
     low: f64,
     high: f64,
@@ -54,13 +54,13 @@ struct Part {
     nodes: usize,
 }
 
-/// Which part of [`Slices`].
+/// Which slab of [`Slices`].
 #[derive(Clone, Copy, Debug)]
-struct PartIndex(u32);
+struct SlabIndex(u32);
 
-impl PartIndex {
-    fn new(index: usize) -> PartIndex {
-        PartIndex(u32::try_from(index).expect("parts that fit into memory are fewer than 2^32"))
+impl SlabIndex {
+    fn new(index: usize) -> SlabIndex {
+        SlabIndex(u32::try_from(index).expect("slabs that fit into memory are fewer than 2^32"))
     }
 
     fn get(self) -> usize {
@@ -70,12 +70,12 @@ impl PartIndex {
 
 /// An interval of the axis inside one bin, in local coordinates, on which marginals are polynomials.
 #[derive(Debug)]
-struct Interval {
+struct PolynomialInterval {
     bin: BinIndex,
     low: f64,
     high: f64,
     nodes: usize,
-    /// The range of its parts in [`Slices::met`].
+    /// The range of its slabs in [`Slices::met`].
     met: Range<usize>,
 }
 
@@ -101,7 +101,7 @@ impl Slices {
             mesh: mesh.clone(),
             axis,
             cubature: MeshCubature::new(n - 1, degree),
-            parts: Vec::new(),
+            slabs: Vec::new(),
             intervals: Vec::new(),
             met: Vec::new(),
         };
@@ -113,14 +113,14 @@ impl Slices {
 
     fn add_bin(&mut self, bin: BinIndex, elements: &[ElementIndex], degree: Degree) {
         let n = self.mesh.dimension();
-        let first_part = self.parts.len();
+        let first_slab = self.slabs.len();
         let (mut projections, mut narrowest) = (Vec::new(), f64::INFINITY);
         for &element in elements {
             let shape = &self.mesh.element(element).shape;
             let own = self::projections(shape, n, self.axis);
             let nodes = if matches!(shape, Shape::Cuboid(..)) { degree.axis + 1 } else { degree.total + n };
             let ends = own.windows(2).filter(|ends| ends[0] < ends[1]);
-            self.parts.extend(ends.map(|ends| Part { element, low: ends[0], high: ends[1], nodes }));
+            self.slabs.extend(ends.map(|ends| Slab { element, low: ends[0], high: ends[1], nodes }));
             narrowest = narrowest.min(own[own.len() - 1] - own[0]);
             projections.extend(own);
         }
@@ -128,17 +128,17 @@ impl Slices {
         let breaks = breaks(projections, SAME.min(narrowest / 4.0));
         let middles: Vec<f64> = breaks.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
         let mut met = vec![Vec::new(); middles.len()];
-        for (index, part) in self.parts.iter().enumerate().skip(first_part) {
-            let first = middles.partition_point(|middle| *middle < part.low);
-            let last = middles.partition_point(|middle| *middle < part.high);
-            met[first..last].iter_mut().for_each(|met| met.push(PartIndex::new(index)));
+        for (index, slab) in self.slabs.iter().enumerate().skip(first_slab) {
+            let first = middles.partition_point(|middle| *middle < slab.low);
+            let last = middles.partition_point(|middle| *middle < slab.high);
+            met[first..last].iter_mut().for_each(|met| met.push(SlabIndex::new(index)));
         }
         for (ends, met) in breaks.windows(2).zip(met) {
-            if let Some(nodes) = met.iter().map(|part| self.parts[part.get()].nodes).max() {
+            if let Some(nodes) = met.iter().map(|slab| self.slabs[slab.get()].nodes).max() {
                 let from = self.met.len();
                 self.met.extend(met);
                 let met = from..self.met.len();
-                self.intervals.push(Interval { bin, low: ends[0], high: ends[1], nodes, met });
+                self.intervals.push(PolynomialInterval { bin, low: ends[0], high: ends[1], nodes, met });
             }
         }
     }
@@ -147,20 +147,20 @@ impl Slices {
     pub fn marginal(&self, functions: &dyn ComponentFunctions, weights: &[f64]) -> Option<Marginal> {
         let scratch = || (Slicer::new(), Mixture::new(functions, weights), vec![0.0; self.mesh.dimension()]);
         let curves: Vec<Univariate> = self
-            .parts
+            .slabs
             .par_iter()
-            .map_init(scratch, |(slicer, mixture, point), part| {
+            .map_init(scratch, |(slicer, mixture, point), slab| {
                 checkpoint();
-                let element = self.mesh.element(part.element);
-                let nodes = nodes(part.nodes, part.low, part.high);
+                let element = self.mesh.element(slab.element);
+                let nodes = nodes(slab.nodes, slab.low, slab.high);
                 let values: Vec<f64> = nodes.map(|t| self.integral(element, t, slicer, mixture, point)).collect();
                 Univariate::from_values(&values)
             })
             .collect();
-        let sum = |met: &[PartIndex], t: f64| {
-            let parts = met.iter().map(|part| (&self.parts[part.get()], &curves[part.get()]));
-            // A node can lie outside of a part by the distance of projections that count as one.
-            parts.map(|(part, curve)| curve.value(((t - part.low) / (part.high - part.low)).clamp(0.0, 1.0))).sum()
+        let sum = |met: &[SlabIndex], t: f64| {
+            let slabs = met.iter().map(|slab| (&self.slabs[slab.get()], &curves[slab.get()]));
+            // A node can lie outside of a slab by the distance of projections that count as one.
+            slabs.map(|(slab, curve)| curve.value(((t - slab.low) / (slab.high - slab.low)).clamp(0.0, 1.0))).sum()
         };
         let pieces = self.intervals.par_iter().map(|interval| {
             let met = &self.met[interval.met.clone()];
@@ -180,7 +180,7 @@ impl Slices {
         point: &mut [f64],
     ) -> f64 {
         let width_fraction = self.mesh.grid.axes()[self.axis].width_fraction(element.bin[self.axis]);
-        let plane = Plane { axis: self.axis, at, side: Side::Right };
+        let plane = SlicePlane { axis: self.axis, at, side: SliceSide::Right };
         point[self.axis] = at;
         let mut sum = 0.0;
         slicer.cut(element, plane, width_fraction, |slice| {

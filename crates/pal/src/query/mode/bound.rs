@@ -50,20 +50,20 @@ pub(super) fn growth(half: &[f64], degree: usize) -> f64 {
 
 /// An upper bound, and the margin in it that is there for rounding, which smaller nodes do not lower.
 #[derive(Clone, Copy)]
-pub(super) struct Bound {
+pub(super) struct UpperBound {
     pub upper: f64,
     pub margin: f64,
 }
 
-impl Bound {
-    fn new(upper: f64, margin: f64) -> Bound {
-        Bound { upper: upper + margin, margin }
+impl UpperBound {
+    fn new(upper: f64, margin: f64) -> UpperBound {
+        UpperBound { upper: upper + margin, margin }
     }
 }
 
 impl NodeBounds<'_> {
-    /// Bound (1): the linear part is maximised, all other terms are bounded by their coefficients.
-    pub fn linear(&self) -> Bound {
+    /// UpperBound (1): the linear part is maximised, all other terms are bounded by their coefficients.
+    pub fn linear(&self) -> UpperBound {
         let n = self.basis.dimension;
         let c = &self.enclosure.coefficients;
         let gradient: Vec<f64> = (0..n).map(|i| self.basis.linear(c, i)).collect();
@@ -73,11 +73,11 @@ impl NodeBounds<'_> {
         let all: f64 = self.sizes.iter().sum();
         let rounding = (c.len() + 8) as f64 * EPS * all;
         let higher = higher * growth(self.half, self.sizes.len());
-        Bound::new(c[0] + linear + higher, beyond + rounding + self.enclosure.error)
+        UpperBound::new(c[0] + linear + higher, beyond + rounding + self.enclosure.error)
     }
 
-    /// Bound (2) at a point, if the polynomial is close enough to concave for the bound to be of use.
-    pub fn concave(&self, ascent: &AscentPoint) -> Option<Bound> {
+    /// UpperBound (2) at a point, if the polynomial is close enough to concave for the bound to be of use.
+    pub fn concave(&self, ascent: &AscentPoint) -> Option<UpperBound> {
         let n = self.basis.dimension;
         let growth = growth(self.half, self.sizes.len());
         if !(growth <= 1.01) {
@@ -90,7 +90,7 @@ impl NodeBounds<'_> {
         let increase = self.shape.largest_increase(&ascent.x, &ascent.jet.gradient, curvature) * (1.0 + 1e-14);
         let curved = curvature * n as f64 * (2.0 * (growth - 1.0) + 1e-13);
         let margin = beyond + curved + value + 3.0 * n as f64 * gradient + self.enclosure.error;
-        Some(Bound::new(ascent.jet.value + increase.max(0.0), margin))
+        Some(UpperBound::new(ascent.jet.value + increase.max(0.0), margin))
     }
 
     /// The smallest of a few numbers `m >= 0` for which `m - Hessian` is certainly positive semi-definite on the box.

@@ -54,7 +54,7 @@ impl PolynomialEnclosure {
     /// Value, gradient and Hessian at a point.
     pub fn jet(&self, basis: &ChebyshevBasis, x: &[f64]) -> Jet {
         let n = basis.dimension;
-        let tables = Tables::new(x, basis.degree(self.coefficients.len()));
+        let tables = ChebyshevTables::new(x, basis.degree(self.coefficients.len()));
         let mut jet = Jet { value: 0.0, gradient: vec![0.0; n], hessian: vec![0.0; n * n] };
         // behind[j]: the product of the factors of axes j and above.
         let mut behind = vec![1.0; n + 1];
@@ -87,7 +87,7 @@ impl PolynomialEnclosure {
 
     /// The value at a point.
     pub fn value(&self, basis: &ChebyshevBasis, x: &[f64]) -> f64 {
-        let tables = Tables::new(x, basis.degree(self.coefficients.len()));
+        let tables = ChebyshevTables::new(x, basis.degree(self.coefficients.len()));
         let term = |a: &[u16]| a.iter().enumerate().map(|(j, k)| tables.value(j, *k)).product::<f64>();
         self.coefficients.iter().zip(basis.exponents.iter()).map(|(c, a)| c * term(a)).sum()
     }
@@ -117,13 +117,13 @@ pub(super) struct Jet {
 }
 
 /// T_k, T_k' and T_k'' at one point per axis.
-struct Tables {
+struct ChebyshevTables {
     stride: usize,
     entries: Vec<[f64; 3]>,
 }
 
-impl Tables {
-    fn new(x: &[f64], degree: usize) -> Tables {
+impl ChebyshevTables {
+    fn new(x: &[f64], degree: usize) -> ChebyshevTables {
         let stride = degree + 1;
         let mut entries = Vec::with_capacity(stride * x.len());
         for x in x {
@@ -138,7 +138,7 @@ impl Tables {
                 (below, here) = (here, next);
             }
         }
-        Tables { stride, entries }
+        ChebyshevTables { stride, entries }
     }
 
     fn value(&self, axis: usize, k: u16) -> f64 {

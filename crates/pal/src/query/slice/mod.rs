@@ -29,19 +29,19 @@ use crate::density::mesh::{Element, Shape};
 
 /// The side from which a slice through a vertex is approached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum SliceSide {
     /// From smaller coordinates: vertices in the plane count as above it.
     Left,
     /// From larger coordinates: vertices in the plane count as below it.
     Right,
 }
 
-impl Side {
+impl SliceSide {
     /// Whether a coordinate lies below the plane.
     fn below(self, coordinate: f64, plane: f64) -> bool {
         match self {
-            Side::Left => coordinate < plane,
-            Side::Right => coordinate <= plane,
+            SliceSide::Left => coordinate < plane,
+            SliceSide::Right => coordinate <= plane,
         }
     }
 
@@ -53,10 +53,10 @@ impl Side {
 
 /// A plane orthogonal to an axis of an element, at a local coordinate.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Plane {
+pub(crate) struct SlicePlane {
     pub axis: usize,
     pub at: f64,
-    pub side: Side,
+    pub side: SliceSide,
 }
 
 /// The smallest and the largest coordinate of a shape along an axis.
@@ -94,8 +94,8 @@ impl Slicer {
     ///
     /// `width_fraction` is the width of the bin as a fraction of the length of its axis. It makes the volumes of the
     /// slices relative to the box of the remaining axes, if that of the element is relative to the box of all its axes.
-    pub fn cut(&mut self, element: &Element, plane: Plane, width_fraction: f64, mut visit: impl FnMut(&Element)) {
-        let Plane { axis, at, side } = plane;
+    pub fn cut(&mut self, element: &Element, plane: SlicePlane, width_fraction: f64, mut visit: impl FnMut(&Element)) {
+        let SlicePlane { axis, at, side } = plane;
         let (low, high) = match &element.shape {
             Shape::Cuboid(low, high) => (low, high),
             Shape::Simplex(vertices) => {
@@ -114,8 +114,8 @@ impl Slicer {
         }
     }
 
-    fn cut_simplex(&mut self, v: &[f64], n: usize, volume: f64, plane: Plane, mut visit: impl FnMut(&Element)) {
-        let Plane { axis, at, side } = plane;
+    fn cut_simplex(&mut self, v: &[f64], n: usize, volume: f64, plane: SlicePlane, mut visit: impl FnMut(&Element)) {
+        let SlicePlane { axis, at, side } = plane;
         self.below.clear();
         self.above.clear();
         for vertex in 0..=n {
@@ -182,7 +182,7 @@ fn without<T: Copy>(all: &[T], left_out: usize, out: &mut Vec<T>) {
 }
 
 /// The elements that make up the slice of an element at several planes of different axes.
-pub(crate) fn slice(element: &Element, grid: &Grid, planes: &[Plane]) -> Vec<Element> {
+pub(crate) fn slice(element: &Element, grid: &Grid, planes: &[SlicePlane]) -> Vec<Element> {
     let mut planes = planes.to_vec();
     // The last axis first, so that the others keep their numbers.
     planes.sort_by_key(|plane| std::cmp::Reverse(plane.axis));

@@ -53,8 +53,8 @@ fn total(slices: &[Element]) -> f64 {
     slices.iter().map(|s| s.volume).sum()
 }
 
-fn at(axis: usize, at: f64) -> Plane {
-    Plane { axis, at, side: Side::Right }
+fn at(axis: usize, at: f64) -> SlicePlane {
+    SlicePlane { axis, at, side: SliceSide::Right }
 }
 
 /// The integral of the slices' volumes over the coordinate, relative to the length of the axis.
@@ -122,20 +122,20 @@ fn volumes_agree_with_determinants_and_staircases_are_counted() {
 fn vertices_in_the_plane_belong_to_one_side() {
     let grid = grid(2);
     let triangle = simplex(&grid, vec![BinIndex::default(); 2], vec![0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
-    let length = |at, side| total(&slice(&triangle, &grid, &[Plane { axis: 0, at, side }]));
-    assert!((length(0.0, Side::Right) - 1.0 / 3.0).abs() < 1e-15);
-    assert_eq!(length(0.0, Side::Left), 0.0);
-    assert_eq!((length(1.0, Side::Right), length(1.0, Side::Left)), (0.0, 0.0));
-    assert_eq!((length(-0.1, Side::Right), length(1.1, Side::Left)), (0.0, 0.0));
+    let length = |at, side| total(&slice(&triangle, &grid, &[SlicePlane { axis: 0, at, side }]));
+    assert!((length(0.0, SliceSide::Right) - 1.0 / 3.0).abs() < 1e-15);
+    assert_eq!(length(0.0, SliceSide::Left), 0.0);
+    assert_eq!((length(1.0, SliceSide::Right), length(1.0, SliceSide::Left)), (0.0, 0.0));
+    assert_eq!((length(-0.1, SliceSide::Right), length(1.1, SliceSide::Left)), (0.0, 0.0));
     let mirrored = simplex(&grid, vec![BinIndex::default(); 2], vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0]);
-    let length = |at, side| total(&slice(&mirrored, &grid, &[Plane { axis: 0, at, side }]));
-    assert!((length(1.0, Side::Left) - 1.0 / 3.0).abs() < 1e-15);
-    assert_eq!(length(1.0, Side::Right), 0.0);
+    let length = |at, side| total(&slice(&mirrored, &grid, &[SlicePlane { axis: 0, at, side }]));
+    assert!((length(1.0, SliceSide::Left) - 1.0 / 3.0).abs() < 1e-15);
+    assert_eq!(length(1.0, SliceSide::Right), 0.0);
     // A vertex between the others: from both sides the same.
     let kite = simplex(&grid, vec![BinIndex::default(); 2], vec![0.0, 0.0, 1.0, 0.0, 0.5, 1.0]);
-    let length = |side| total(&slice(&kite, &grid, &[Plane { axis: 0, at: 0.5, side }]));
-    assert_eq!(length(Side::Left), length(Side::Right));
-    assert!((length(Side::Right) - 1.0 / 3.0).abs() < 1e-15);
+    let length = |side| total(&slice(&kite, &grid, &[SlicePlane { axis: 0, at: 0.5, side }]));
+    assert_eq!(length(SliceSide::Left), length(SliceSide::Right));
+    assert!((length(SliceSide::Right) - 1.0 / 3.0).abs() < 1e-15);
 }
 
 #[test]

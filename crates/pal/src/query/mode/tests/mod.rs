@@ -19,13 +19,13 @@ use crate::moments::Exponents;
 use crate::number::Rational;
 use crate::region::Region;
 
-type Function = dyn Fn(&[BinIndex], &[f64]) -> f64 + Send + Sync;
+type LocalFunction = dyn Fn(&[BinIndex], &[f64]) -> f64 + Send + Sync;
 
 /// Multiples of one function of local coordinates, polynomial on every bin; coefficients come from interpolation.
 struct Known {
     exponents: Exponents,
     degrees: Vec<usize>,
-    function: Box<Function>,
+    function: Box<LocalFunction>,
     /// One factor per component.
     factors: Vec<f64>,
 }
