@@ -57,7 +57,7 @@
 //! - [`moments`]: integrals of polynomials over regions, one by one or all moments up to a degree at once.
 //!   [`integrate`], [`Method`], [`Integral`], [`Moments`].
 //! - [`wmi`]: weighted model integration, with weights that have cases, Boolean variables and queries.
-//!   [`Problem`], [`Solution`], [`Piecewise`].
+//!   [`Problem`], [`Solution`], [`Piecewise`]; [`MomentsFile`] keeps the moments of a constraint in a file.
 //! - [`density`]: families compiled on a region, which compute log-densities, normalising constants and gradients of
 //!   both for batches of parameter vectors, and their files. [`Family`], [`Settings`], [`Density`], [`Model`];
 //!   [`FamilyKind`] is what a new kind of family implements.
@@ -93,6 +93,7 @@
 //! [`Problem`]: wmi::Problem
 //! [`Solution`]: wmi::Solution
 //! [`Piecewise`]: wmi::Piecewise
+//! [`MomentsFile`]: wmi::MomentsFile
 //! [`Family`]: density::Family
 //! [`Settings`]: density::Settings
 //! [`Density`]: density::Density
