@@ -1,12 +1,14 @@
 //! Shapes with known volumes: for tests, benchmarks, demonstrations and first steps.
 
-use crate::formula::{Constraint, Formula, Linear, Var, real};
+use crate::formula::{Constraint, Formula, Linear, Var};
 use crate::number::{Integer, Rational};
 
-/// The variables `x1 .. xn`.
+/// Declares the variables `x1 .. xn`.
 fn axes(n: usize) -> (Vec<Var>, Vec<Linear>) {
     let names: Vec<String> = (1..=n).map(|j| format!("x{j}")).collect();
-    (names.iter().map(|name| Var::new(name)).collect(), names.iter().map(|name| real(name)).collect())
+    let variables = Var::declare_all(&names);
+    let terms = variables.iter().cloned().map(Linear::from).collect();
+    (variables, terms)
 }
 
 fn constraint(formula: Formula, reals: Vec<Var>) -> Constraint {

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
 use super::{Linear, Var};
@@ -54,7 +55,7 @@ impl fmt::Debug for Plane {
     }
 }
 
-/// A normalised atom `plane(x) relation 0`. The plane is hash-consed: equal planes share memory.
+/// A normalised atom `plane(x) relation 0`. The plane is hash-consed: equal planes over the same declarations share memory.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom {
     plane: Arc<Plane>,
@@ -139,12 +140,38 @@ static PLANES: LazyLock<Mutex<PlaneTable>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
 struct PlaneTable {
-    entries: HashMap<Plane, Weak<Plane>>,
+    entries: HashMap<Declared, Weak<Plane>>,
     sweep_at: usize,
+}
+
+/// A plane together with the declarations of its variables. Planes over different declarations of a variable are equal but not
+/// shared: a formula would otherwise take over the order of variables of another one that happens to have the same atom.
+struct Declared(Plane);
+
+impl Declared {
+    fn declarations(&self) -> impl Iterator<Item = u64> {
+        self.0.normal.iter().map(|(var, _)| var.declared())
+    }
+}
+
+impl PartialEq for Declared {
+    fn eq(&self, other: &Declared) -> bool {
+        self.0 == other.0 && self.declarations().eq(other.declarations())
+    }
+}
+
+impl Eq for Declared {}
+
+impl Hash for Declared {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+        self.declarations().for_each(|declared| declared.hash(state));
+    }
 }
 
 fn intern(plane: Plane) -> Arc<Plane> {
     let mut table = PLANES.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let plane = Declared(plane);
     if let Some(shared) = table.entries.get(&plane).and_then(Weak::upgrade) {
         return shared;
     }
@@ -152,7 +179,7 @@ fn intern(plane: Plane) -> Arc<Plane> {
         table.entries.retain(|_, weak| weak.strong_count() > 0);
         table.sweep_at = 1024.max(2 * table.entries.len());
     }
-    let shared = Arc::new(plane.clone());
+    let shared = Arc::new(plane.0.clone());
     table.entries.insert(plane, Arc::downgrade(&shared));
     shared
 }
@@ -198,6 +225,23 @@ mod tests {
         assert_eq!(same[0].to_string(), "x + 2*y <= 3");
         assert_eq!(atoms(&(x.lt(1) & x.ge(1))).len(), 1);
         assert_eq!(atoms(&(x.lt(1) & x.gt(1))).len(), 2);
+    }
+
+    #[test]
+    fn sharing_keeps_the_order_of_declaration_of_each_formula() {
+        let names = |formula: &crate::formula::Formula| {
+            formula.real_variables().iter().map(|var| var.name().to_string()).collect::<Vec<_>>()
+        };
+        let [x, y] = reals(["x", "y"]);
+        let early = (&x + &y).le(1);
+        let [y, x] = reals(["y", "x"]);
+        let late = (&x + &y).le(1);
+        assert_eq!(atoms(&early), atoms(&late));
+        assert_eq!((names(&early), names(&late)), (vec!["x".into(), "y".into()], vec!["y".into(), "x".into()]));
+        // Together they are one atom, in the latest order.
+        let both = early.clone() & late.clone();
+        assert_eq!((atoms(&both).len(), names(&both), names(&(late & early))), (1, names(&both), names(&both)));
+        assert_eq!(names(&both), ["y", "x"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@
 
 mod document;
 
-use super::{Constraint, Formula, Linear, Polygon, PolygonError, Ring, Var, reals};
+use super::{Constraint, Formula, Linear, Polygon, PolygonError, Ring, Var};
 use crate::number::Rational;
 use document::Document;
 
@@ -108,7 +108,8 @@ pub fn parse_geojson(text: &str, options: &GeoJsonOptions) -> Result<Constraint,
         polygons.push(Polygon::new(outer, rings).map_err(|error| shape.place.refuse(error))?);
         Ok(())
     })?;
-    let [x, y] = reals(["x", "y"]);
+    let variables = Var::declare(["x", "y"]);
+    let [x, y] = variables.clone().map(Linear::from);
     let own_bounds = match &options.bounds {
         Some(bounds) => Some(bounds.clone()),
         None => document.bounds()?,
@@ -128,7 +129,7 @@ pub fn parse_geojson(text: &str, options: &GeoJsonOptions) -> Result<Constraint,
         }
     };
     // Both coordinates count even where, as in an empty map, the formula mentions neither.
-    Ok(Constraint { formula, reals: vec![Var::new("x"), Var::new("y")], booleans: Vec::new() })
+    Ok(Constraint { formula, reals: variables.to_vec(), booleans: Vec::new() })
 }
 
 fn within(bounds: &[Rational; 4], x: &Linear, y: &Linear) -> Result<Formula, GeoJsonError> {

@@ -1,40 +1,11 @@
-//! Variables and linear terms: the left- and right-hand sides of atoms.
+//! Linear terms: the left- and right-hand sides of atoms.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
-use std::sync::Arc;
 
-use super::{Formula, Relation};
+use super::{Formula, Relation, Var};
 use crate::number::{self, NumberError, Rational};
-
-/// A named variable. Two variables with the same name are the same variable.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Var(Arc<str>);
-
-impl Var {
-    /// The variable of that name.
-    pub fn new(name: &str) -> Self {
-        Var(Arc::from(name))
-    }
-
-    /// Its name, as written.
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Var {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Var {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A linear term `sum_j a_j x_j + c` with rational coefficients.
 ///
@@ -51,14 +22,25 @@ pub struct Linear {
     constant: Rational,
 }
 
-/// One real variable as a term.
+/// Declares one real variable and returns it as a term.
 pub fn real(name: &str) -> Linear {
     Linear::from(Var::new(name))
 }
 
-/// Several real variables as terms, in the order given.
+/// Declares several real variables, in the order given, and returns them as terms.
+///
+/// The order of declaration is the order of coordinates, whatever the names are and however the formula is written.
+///
+/// ```
+/// use pal::formula::{Constraint, reals};
+/// let [speed, gap] = reals(["speed", "gap"]);
+/// let safe = Constraint::new(gap.ge(2) & speed.between(0, 30));
+/// assert_eq!(safe.reals[0].name(), "speed");
+/// assert!(safe.membership().unwrap().contains(&[30.0, 2.0]));
+/// assert!(!safe.membership().unwrap().contains(&[2.0, 1.0]));
+/// ```
 pub fn reals<const N: usize>(names: [&str; N]) -> [Linear; N] {
-    names.map(real)
+    Var::declare(names).map(Linear::from)
 }
 
 impl Linear {
@@ -98,9 +80,9 @@ impl Linear {
     }
 
     pub(crate) fn add_term(&mut self, var: Var, coefficient: Rational) {
-        let sum = match self.terms.remove(&var) {
-            Some(old) => old + coefficient,
-            None => coefficient,
+        let (var, sum) = match self.terms.remove_entry(&var) {
+            Some((earlier, old)) => (var.latest(earlier), old + coefficient),
+            None => (var, coefficient),
         };
         if !sum.is_zero() {
             self.terms.insert(var, sum);

@@ -23,6 +23,7 @@ mod polygon;
 mod print;
 pub(crate) mod smtlib;
 mod transform;
+mod variable;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{BitAnd, BitOr, BitXor, Not};
@@ -30,15 +31,17 @@ use std::sync::Arc;
 
 pub use atom::{Atom, Plane, Relation};
 pub use bounds::{Bounds, Interval};
-pub use constraint::Constraint;
+pub use constraint::{Constraint, OrderError};
 pub use geojson::{GeoJsonError, GeoJsonOptions, Meaning, parse_geojson};
-pub use linear::{Linear, Var, real, reals};
+pub use linear::{Linear, real, reals};
 pub use membership::{Membership, MembershipError};
 pub use polygon::{Edge, Polygon, PolygonError, Ring};
 pub use smtlib::{SmtError, SmtWriteError, parse_smtlib, parse_smtlib_term, write_smtlib};
 pub use transform::Substitution;
+pub use variable::Var;
 
 use atom::Normalised;
+use variable::Declarations;
 
 /// A quantifier-free formula of linear real arithmetic with Boolean variables. Cheap to clone.
 #[derive(Clone)]
@@ -90,9 +93,9 @@ impl Formula {
         if value { Formula::yes() } else { Formula::no() }
     }
 
-    /// A Boolean variable.
+    /// Declares a Boolean variable and returns it as a formula.
     pub fn boolean(name: &str) -> Formula {
-        Formula(Arc::new(Node::Bool(Var::new(name))))
+        Formula::from(Var::new(name))
     }
 
     /// The formula `term relation 0`.
@@ -263,30 +266,41 @@ impl Formula {
         atoms.into_iter().collect()
     }
 
-    /// The real variables that occur, in name order.
-    pub fn real_variables(&self) -> BTreeSet<Var> {
-        let atoms = self.atoms();
-        atoms.iter().flat_map(|atom| atom.plane().normal()).map(|(var, _)| var.clone()).collect()
-    }
-
-    /// The Boolean variables that occur, in name order.
-    pub fn boolean_variables(&self) -> BTreeSet<Var> {
-        let mut vars = BTreeSet::new();
+    /// The real variables that occur, in the order of their declaration.
+    pub fn real_variables(&self) -> Vec<Var> {
+        let mut found = Declarations::default();
         self.fold(|formula, _: &[()]| {
-            if let Node::Bool(var) = formula.node() {
-                vars.insert(var.clone());
+            if let Node::Atom(atom) = formula.node() {
+                atom.plane().normal().iter().for_each(|(var, _)| found.insert(var));
             }
         });
-        vars
+        found.in_order()
     }
 
-    /// Exact membership of one point, its coordinates in name order of [`Formula::real_variables`].
+    /// The Boolean variables that occur, in the order of their declaration.
+    pub fn boolean_variables(&self) -> Vec<Var> {
+        let mut found = Declarations::default();
+        self.fold(|formula, _: &[()]| {
+            if let Node::Bool(var) = formula.node() {
+                found.insert(var);
+            }
+        });
+        found.in_order()
+    }
+
+    /// Exact membership of one point, its coordinates in the order of [`Formula::real_variables`].
     ///
     /// A point of the wrong length, with a NaN or an infinity, or a formula with Boolean variables, is never a
     /// member. For many points, or another order of variables, compile a [`Membership`] once.
     pub fn contains(&self, point: &[f64]) -> bool {
-        let variables: Vec<Var> = self.real_variables().into_iter().collect();
-        Membership::new(self, &variables, &[]).is_ok_and(|m| m.contains(point))
+        Membership::new(self, &self.real_variables(), &[]).is_ok_and(|m| m.contains(point))
+    }
+}
+
+/// The formula that holds where the Boolean variable is true.
+impl From<Var> for Formula {
+    fn from(var: Var) -> Self {
+        Formula(Arc::new(Node::Bool(var)))
     }
 }
 

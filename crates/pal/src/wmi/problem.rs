@@ -1,15 +1,18 @@
 //! Problems as they are written in files: JSON lines, and the density files of pywmi and wmi-pa.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::nested;
 use super::piecewise::Piecewise;
 use super::weight::SymbolicWeight;
-use crate::formula::{Constraint, Formula, SmtError, Var, parse_smtlib_term};
+use crate::formula::{Constraint, Formula, Linear, SmtError, Var, parse_smtlib_term};
 use crate::number::{NumberError, Rational, parse_rational};
 
 /// A weighted-model-integration problem.
@@ -74,9 +77,36 @@ struct Line<'a> {
 #[derive(Deserialize)]
 struct Domain<'a> {
     #[serde(borrow)]
-    reals: BTreeMap<String, (Option<Bound<'a>>, Option<Bound<'a>>)>,
+    reals: InOrder<Ends<'a>>,
     #[serde(default)]
     booleans: Vec<String>,
+}
+
+/// The members of a JSON object in the order of the text, which is the order of coordinates.
+struct InOrder<T>(Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = InOrder<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object with one member per variable")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<InOrder<T>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(InOrder(members))
+            }
+        }
+
+        deserializer.deserialize_map(Members(PhantomData))
+    }
 }
 
 /// A bound as text: a JSON string or number, kept digit by digit.
@@ -140,7 +170,7 @@ impl Problem {
         }
         let line: Line = serde_json::from_str(json)?;
         let mut bounds = Vec::new();
-        for (name, (low, high)) in &line.domain.reals {
+        for (name, (low, high)) in &line.domain.reals.0 {
             let end = |bound: &Option<Bound>| bound.as_ref().map(|b| b.value(name)).transpose();
             bounds.push((name.clone(), end(low)?, end(high)?));
         }
@@ -189,9 +219,12 @@ impl Problem {
         booleans: Vec<String>,
         terms: Terms,
     ) -> Result<Problem, ProblemError> {
-        let mut scope = Constraint::new(Formula::yes());
-        scope.reals = bounds.iter().map(|(name, ..)| Var::new(name)).collect();
-        scope.booleans = booleans.iter().map(|name| Var::new(name)).collect();
+        let reals: Vec<&str> = bounds.iter().map(|(name, ..)| name.as_str()).collect();
+        let scope = Constraint {
+            formula: Formula::yes(),
+            reals: Var::declare_all(&reals),
+            booleans: Var::declare_all(&booleans),
+        };
         let mut names: Vec<&Var> = scope.reals.iter().chain(&scope.booleans).collect();
         names.sort();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -201,8 +234,8 @@ impl Problem {
             parse_smtlib_term(text, &scope).map_err(|error| ProblemError::Term { field: field.to_string(), error })
         };
         let mut parts = vec![formula("support", &terms.support)?];
-        for (name, low, high) in &bounds {
-            let x = crate::formula::real(name);
+        for (var, (_, low, high)) in scope.reals.iter().zip(&bounds) {
+            let x = Linear::from(var.clone());
             parts.extend(low.iter().map(|low| x.ge(low.clone())));
             parts.extend(high.iter().map(|high| x.le(high.clone())));
         }

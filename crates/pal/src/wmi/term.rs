@@ -114,11 +114,11 @@ fn leaf(term: Sexpr<'_>, constraint: &Constraint) -> Result<Arc<SymbolicWeight>,
         return Ok(Weight::constant(Polynomial::constant(value)));
     }
     let name = term.symbol().unwrap_or_else(|| term.text());
-    let var = Var::new(name);
-    if constraint.reals.contains(&var) {
-        return Ok(Weight::constant(Polynomial::var(&var)));
+    let named = |var: &&Var| var.name() == name;
+    if let Some(var) = constraint.reals.iter().find(named) {
+        return Ok(Weight::constant(Polynomial::var(var)));
     }
-    if constraint.booleans.contains(&var) {
+    if constraint.booleans.iter().any(|var| var.name() == name) {
         return Err(term.error(format!("`{name}` is Boolean; in a weight write (ite {name} 1 0)")));
     }
     match parse_rational(name) {

@@ -47,11 +47,11 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The variable of that name and sort.
-    pub(super) fn variable(name: &str, sort: Sort) -> Value {
+    /// The variable as a term of that sort.
+    pub(super) fn variable(var: Var, sort: Sort) -> Value {
         match sort {
-            Sort::Bool => Value::Bool(Formula::boolean(name)),
-            Sort::Real => Value::real(Linear::from(Var::new(name))),
+            Sort::Bool => Value::Bool(Formula::from(var)),
+            Sort::Real => Value::real(Linear::from(var)),
         }
     }
 
@@ -114,7 +114,7 @@ impl<'t> Scope<'t> {
         let reals = constraint.reals.iter().map(|var| (var, Sort::Real));
         for (var, sort) in reals.chain(constraint.booleans.iter().map(|var| (var, Sort::Bool))) {
             let serial = scope.globals.len();
-            let meaning = Meaning::Value(Value::variable(var.name(), sort));
+            let meaning = Meaning::Value(Value::variable(var.clone(), sort));
             if scope.globals.insert(var.name(), Global { meaning, serial, declared: None }).is_some() {
                 return Err(format!("the constraint declares `{var}` twice; rename one of the two"));
             }

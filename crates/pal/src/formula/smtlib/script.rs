@@ -84,10 +84,11 @@ impl<'t> Script<'t> {
     fn declare(&mut self, symbol: Sexpr<'t>, sort: Sexpr<'t>) -> Result<(), SmtError> {
         let name = new_name(symbol)?;
         let sort = Sort::read(sort)?;
-        self.scope.define(symbol, Meaning::Value(Value::variable(name, sort)))?;
+        let var = Var::new(name);
+        self.scope.define(symbol, Meaning::Value(Value::variable(var.clone(), sort)))?;
         match sort {
-            Sort::Real => self.reals.push(Var::new(name)),
-            Sort::Bool => self.booleans.push(Var::new(name)),
+            Sort::Real => self.reals.push(var),
+            Sort::Bool => self.booleans.push(var),
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use super::super::Formula;
+use super::super::{Formula, Var};
 use super::SmtError;
 use super::numeral;
 use super::operator::{Argument, Operator};
@@ -39,7 +39,7 @@ pub(crate) fn value<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Value,
 pub(super) fn body_sort<'t>(definition: &Rc<Macro<'t>>, scope: &mut Scope<'t>) -> Result<Sort, SmtError> {
     let stand_in = |sort: &Sort| match sort {
         Sort::Real => Value::real(Rational::from_parts(1_299_709.into(), 15_485_863u32.into())),
-        Sort::Bool => Value::variable("", Sort::Bool),
+        Sort::Bool => Value::variable(Var::new(""), Sort::Bool),
     };
     let body = definition.body;
     let arguments = definition.parameters.iter().map(|(_, sort)| (stand_in(sort), body)).collect();
