@@ -1,13 +1,20 @@
-"""Arrays of points and parameters: any strides and number type in, flat contiguous float64 out."""
+"""Arrays of points and parameters: any strides and number type in, flat contiguous float64 out.
+
+Points may also come by name: as a dict of columns, or as a table of pandas, polars or pyarrow, none of which is
+imported here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+# Arrays, dicts of columns, and tables with named columns.
+Points = Any
 
 # All integers up to here are float64 numbers.
 _EXACT = 2**53
@@ -31,22 +38,83 @@ def float64(values: ArrayLike, what: str) -> FloatArray:
     return np.asarray(array, dtype=np.float64, order="C")
 
 
-def points(values: ArrayLike, dimension: int, what: str = "points") -> tuple[FloatArray, tuple[int, ...]]:
-    """Points along the last axis, flat, and the shape of the axes before it."""
+def points(values: Any, variables: Sequence[str], what: str = "points") -> tuple[FloatArray, tuple[int, ...]]:
+    """Points as flat rows in the order of the variables, and the shape of the axes before the last.
+
+    An array has the coordinates along its last axis, in the order of the variables. What has names is taken by name.
+    """
+    columns = named(values, variables, what)
+    if columns is None:
+        array = float64(values, what)
+    else:
+        parts = [float64(column, f"the values of `{name}`") for name, column in zip(variables, columns)]
+        try:
+            array = np.stack(np.broadcast_arrays(*parts), axis=-1)
+        except ValueError:
+            shapes = ", ".join(f"{name}: {part.shape}" for name, part in zip(variables, parts))
+            raise ValueError(f"the columns of {what} do not have the same shape ({shapes})") from None
+    check_width(array.shape, variables, what)
+    return array.reshape(-1), array.shape[:-1]
+
+
+def check_width(shape: Sequence[int], variables: Sequence[str], what: str = "points") -> None:
+    """Refuses a shape whose last axis does not have one coordinate for each variable."""
+    if len(shape) == 0 or shape[-1] != len(variables):
+        found = "are a single number" if len(shape) == 0 else f"have {_counted(shape[-1], 'column')}"
+        several = "is 1 variable" if len(variables) == 1 else f"are {len(variables)} variables, in this order"
+        full = f" (their shape is {' x '.join(map(str, shape))})" if len(shape) != 0 else ""
+        raise ValueError(f"{what} {found}, but there {several}: {', '.join(variables)}{full}")
+
+
+def named(values: Any, variables: Sequence[str], what: str) -> list[Any] | None:
+    """The columns of the variables, in their order, if the values have names; `None` if they have none.
+
+    Dicts have names, and so do tables of pandas, polars and pyarrow, single rows of pandas, and arrays of numpy with
+    fields. Further columns are ignored. A table of pandas whose columns are merely numbered has no names.
+    """
+    if isinstance(values, Mapping):
+        labels = list(values)
+    else:
+        fields = getattr(getattr(values, "dtype", None), "names", None)
+        attributes = (getattr(values, key, None) for key in ("column_names", "columns", "index"))
+        labels = next(filter(_is_list, (fields, *attributes)), None)
+        labels = [] if labels is None or not hasattr(values, "__array__") else list(labels)
+        if not any(isinstance(label, str) for label in labels):
+            return None
+    missing = [name for name in variables if name not in labels]
+    if missing:
+        have = ", ".join(map(str, labels)) or "(none)"
+        raise ValueError(
+            f"{what} have no column {' and no column '.join(f'`{name}`' for name in missing)}; "
+            f"their columns are {have}, and the variables are, in this order: {', '.join(variables)}"
+        )
+    repeated = [name for name in variables if labels.count(name) > 1]
+    if repeated:
+        raise ValueError(f"{what} have several columns `{repeated[0]}`")
+    return [values[name] for name in variables]
+
+
+def _is_list(labels: Any) -> bool:
+    """Whether this may be a list of names: methods such as `list.index` are not."""
+    return labels is not None and not callable(labels)
+
+
+def rows(values: ArrayLike, width: int, what: str) -> tuple[FloatArray, tuple[int, ...]]:
+    """Vectors of a given length along the last axis, flat, and the shape of the axes before it."""
     array = float64(values, what)
-    if array.ndim == 0 or array.shape[-1] != dimension:
+    if array.ndim == 0 or array.shape[-1] != width:
         shape = " x ".join(map(str, array.shape)) or "a single number"
-        raise ValueError(f"{what} need {dimension} coordinates along the last axis; the shape is {shape}")
+        raise ValueError(f"{what} need {width} numbers along the last axis; the shape is {shape}")
     return array.reshape(-1), array.shape[:-1]
 
 
 def params(values: ArrayLike, width: int) -> tuple[FloatArray, tuple[int, ...]]:
     """Parameter vectors along the last axis, flat, and the shape of the axes before it."""
-    array = float64(values, "params")
-    if array.ndim == 0 or array.shape[-1] != width:
-        shape = " x ".join(map(str, array.shape)) or "a single number"
-        raise ValueError(f"params need {width} numbers along the last axis; the shape is {shape}")
-    return array.reshape(-1), array.shape[:-1]
+    return rows(values, width, "params")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def count(value: int, what: str, least: int = 0) -> int:

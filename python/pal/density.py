@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _arrays, _core
-from ._arrays import FloatArray
+from ._arrays import FloatArray, Points
 from ._core import Formula
 from .formula import Constraint
 from .integrals import Integrand
@@ -119,7 +119,7 @@ class Density:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the variables, in the order of coordinates."""
+        """The names of the variables, in the order of coordinates: that of their declaration, unless another was given."""
         return tuple(self._core.variables)
 
     @property
@@ -127,13 +127,14 @@ class Density:
         """Where the density may be positive."""
         return Constraint._of(self._core.constraint)
 
-    def log_prob(self, points: ArrayLike) -> FloatArray:
+    def log_prob(self, points: Points) -> FloatArray:
         """The log-density of points: minus infinity outside the constraint, never NaN.
 
         Args:
-            points: coordinates along the last axis.
+            points: coordinates along the last axis, in the order of `variables`; or a dict of columns or a table of
+                pandas, by name.
         """
-        flat, shape = _arrays.points(points, len(self.variables))
+        flat, shape = _arrays.points(points, self.variables)
         return self._core.log_prob(flat).reshape(shape)[()]
 
     def probability(self, event: Formula) -> float:
@@ -156,10 +157,10 @@ class Density:
         """The exact marginal of one variable."""
         return Marginal(self._core.marginal(variable))
 
-    def marginal_density(self, variables: Sequence[str], points: ArrayLike) -> FloatArray:
+    def marginal_density(self, variables: Sequence[str], points: Points) -> FloatArray:
         """The joint density of some variables at points, whose coordinates are along the last axis in the order of
-        `variables`."""
-        flat, shape = _arrays.points(points, len(variables))
+        `variables`, or by name."""
+        flat, shape = _arrays.points(points, list(variables))
         return self._core.marginal_density(list(variables), flat).reshape(shape)[()]
 
     def mean(self) -> FloatArray:
@@ -183,6 +184,8 @@ class Density:
         """Independent samples, one per row, without rejection. All of them satisfy the constraint under exact
         evaluation.
 
+        The columns are in the order of `variables`.
+
         Args:
             count: the number of samples.
             seed: from 0 to 2**64 - 1; the same seed gives the same samples. By default they differ from call to call.
@@ -196,7 +199,7 @@ class Density:
         Args:
             uniforms: along the last axis one number more than there are variables, each from 0 to 1.
         """
-        flat, shape = _arrays.points(uniforms, len(self.variables) + 1, "uniform numbers")
+        flat, shape = _arrays.rows(uniforms, len(self.variables) + 1, "uniform numbers")
         return self._core.transform(flat).reshape(*shape, len(self.variables))
 
     def mode(self, gap: float = 1e-6, nodes: int | None = 1_000_000, seconds: float | None = None) -> Mode:

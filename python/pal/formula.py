@@ -13,18 +13,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Union
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 import numpy as np
 
 from . import _arrays, _core
+from ._arrays import Points
 from ._core import Formula, Polynomial, Term, Weight
 
 Number = Union[int, float, str, Fraction, Decimal]
 
 
 def real(name: str) -> Term:
-    """The real variable of that name.
+    """Declares a real variable.
 
     >>> import pal
     >>> x = pal.real("x")
@@ -35,23 +36,26 @@ def real(name: str) -> Term:
 
 
 def reals(*names: str) -> tuple[Term, ...]:
-    """Several real variables.
+    """Declares several real variables. The order of declaration is the order of coordinates.
 
     >>> import pal
-    >>> y1, y2 = pal.reals("y1", "y2")
-    >>> (y1 >= 0) & (y2 >= 0) & (y1 + y2 <= 1)
-    y1 >= 0 & y2 >= 0 & y1 + y2 <= 1
+    >>> speed, gap = pal.reals("speed", "gap")
+    >>> safe = (gap >= 2) & (speed + gap <= 30)
+    >>> safe.reals
+    ['speed', 'gap']
+
+    A name that is declared again, as when the cell of a notebook is run once more, has the place of its latest declaration.
     """
     return tuple(real(name) for name in names)
 
 
 def boolean(name: str) -> Formula:
-    """The Boolean variable of that name."""
+    """Declares a Boolean variable."""
     return Formula.boolean(_name(name))
 
 
 def booleans(*names: str) -> tuple[Formula, ...]:
-    """Boolean variables of the given names.
+    """Declares several Boolean variables.
 
     >>> import pal
     >>> a, b = pal.booleans("a", "b")
@@ -107,8 +111,9 @@ def rational(value: Number) -> Fraction:
 class Constraint:
     """A formula over an ordered list of variables: what files hold and regions are made of.
 
-    The order of `variables` is the order of coordinates everywhere. Without one it is that of the names. A variable
-    that the formula does not mention counts too: as a real it is unbounded, as a Boolean it doubles every volume.
+    The order of `variables` is the order of coordinates everywhere. Without one it is that of their declaration. A
+    variable that the formula does not mention counts too: as a real it is unbounded, as a Boolean it doubles every
+    volume.
 
     Args:
         formula: what must hold.
@@ -151,15 +156,16 @@ class Constraint:
         """The names of the Boolean variables."""
         return tuple(self._core.booleans)
 
-    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, points: Points) -> NDArray[np.bool_]:
         """Whether points satisfy the formula, exactly, strictness included. NaN and infinities do not.
 
         Args:
-            points: coordinates along the last axis.
+            points: coordinates along the last axis, in the order of `variables`; or a dict of columns or a table of
+                pandas, by name.
         """
-        flat, shape = _arrays.points(points, len(self.variables))
         if not self.variables:
             raise ValueError("the constraint has no real variables, so there are no points to test")
+        flat, shape = _arrays.points(points, self.variables)
         return self._core.contains(flat).reshape(shape)
 
     def parse(self, term: str) -> Formula:
@@ -174,8 +180,8 @@ class Constraint:
         return Constraint(self.formula & other, self.variables, self.booleans)
 
     def __repr__(self) -> str:
-        names = ", ".join((*self.variables, *self.booleans))
-        return f"Constraint({self.formula!r}; {names})"
+        booleans = f"; {', '.join(self.booleans)}" if self.booleans else ""
+        return f"Constraint({', '.join(self.variables)}{booleans}: {self.formula!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return parse_smtlib, (self.to_smtlib(),)
@@ -187,14 +193,14 @@ Constrained = Union[Formula, Constraint, bool]
 def as_constraint(value: Constrained, variables: Sequence[str] | None = None) -> Constraint:
     """A formula or a constraint as a constraint, with the variables in another order if one is given."""
     if isinstance(value, Constraint):
-        return value if variables is None else Constraint(value.formula, variables, value.booleans)
+        return value if variables is None else Constraint._of(value._core.with_order([_name(name) for name in variables]))
     if isinstance(value, (Formula, bool)):
         return Constraint(value, variables)
     raise TypeError(f"a constraint must be a formula such as x <= 1, or a Constraint, not {type(value).__name__}")
 
 
 def parse_smtlib(text: str) -> Constraint:
-    """Reads a script of SMT-LIB 2: the conjunction of its asserts over its declared variables.
+    """Reads a script of SMT-LIB 2: the conjunction of its asserts over its declared variables, in the order of declaration.
 
     >>> import pal
     >>> pal.parse_smtlib("(declare-const x Real) (assert (<= 0 x (/ 1 3)))").formula
@@ -266,12 +272,13 @@ def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Form
 
 
 def from_pysmt(formula: Any) -> Formula:
-    """A formula of pysmt over reals and Booleans, exactly.
+    """A formula of pysmt over reals and Booleans, exactly, with the variables in the order in which they were made.
 
     pysmt itself is not needed: the formula is asked for its SMT-LIB text.
     """
     try:
-        free = sorted(formula.get_free_variables(), key=lambda symbol: symbol.symbol_name())
+        # pysmt numbers its nodes as they are made.
+        free = sorted(formula.get_free_variables(), key=lambda symbol: symbol.node_id())
         body = formula.to_smtlib(daggify=True)
     except AttributeError:
         raise TypeError(f"expected a formula of pysmt, not {type(formula).__name__}") from None

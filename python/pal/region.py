@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from . import _arrays, _core
-from ._arrays import FloatArray
+from ._arrays import FloatArray, Points
 from .formula import Constrained, Constraint, Number, as_constraint
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Region:
 
     Args:
         constraint: a formula or a [`Constraint`][pal.Constraint].
-        variables: the order of coordinates; without it, that of the constraint, or of the names.
+        variables: the order of coordinates; without it, that of the constraint, or of the declaration of the variables.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")
@@ -148,11 +148,12 @@ class Region:
         n = self.dimension
         return corners.reshape(-1, n + 1, n)
 
-    def contains(self, points: ArrayLike) -> NDArray[np.bool_]:
+    def contains(self, points: Points) -> NDArray[np.bool_]:
         """Whether points are inside, exactly, strictness included. NaN and infinities are not.
 
         Args:
-            points: coordinates along the last axis.
+            points: coordinates along the last axis, in the order of `variables`; or a dict of columns or a table of
+                pandas, by name.
         """
         return self._constraint.contains(points)
 
@@ -174,6 +175,8 @@ class Region:
         """Independent points that are uniform on the region, one per row.
 
         All of them satisfy the constraint under exact evaluation.
+
+        The columns are in the order of `variables`.
 
         Args:
             count: the number of points.

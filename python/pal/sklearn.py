@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from . import _arrays
 from ._arrays import FloatArray
 from .density import Density
 from .families import KINDS, Family
@@ -23,8 +24,9 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     """A density that gives no mass to what violates a constraint, fitted by maximum likelihood.
 
     Args:
-        constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of the data.
-            `None`: the box around the data, a tenth wider on every side.
+        constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of the data,
+            and tables with names for their columns are taken by name. `None`: the box around the data, a tenth wider on
+            every side.
         family: the kind of densities by name: `"spline"` (1 to 4 columns), `"sum-of-squares"` or `"histogram"`;
             `"auto"` for splines where they are possible and sums of squares elsewhere.
         knots: splines: the number of knots per column, or positions per column.
@@ -84,12 +86,9 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: Any = None) -> ConstrainedDensity:
         """Fits the density to the rows of `X`, all of which must satisfy the constraint."""
-        points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        region = self._region(points)
-        if region.dimension != points.shape[1]:
-            names = ", ".join(region.variables)
-            columns = points.shape[1]
-            raise ValueError(f"the constraint has {region.dimension} variables ({names}), but X has {columns} columns")
+        points = validate_data(self, self._by_name(X), dtype=np.float64, ensure_min_samples=2)
+        region = self._around(points) if self.constraint is None else self._constrained()
+        _arrays.check_width(points.shape, region.variables, "rows of X")
         outside = np.flatnonzero(~region.contains(points))
         if len(outside):
             row = outside[0]
@@ -106,13 +105,22 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         self.n_iter_ = int(best.nit)
         return self
 
-    def _region(self, points: FloatArray) -> Region:
-        if isinstance(self.constraint, Region):
-            return self.constraint
-        if self.constraint is not None:
-            return Region(as_constraint(self.constraint))
+    def _constrained(self) -> Region:
+        return self.constraint if isinstance(self.constraint, Region) else Region(as_constraint(self.constraint))
+
+    def _by_name(self, X: Any) -> Any:
+        """The data with the columns of the variables in their order, if the columns have names and the constraint gives
+        the order."""
+        if self.constraint is None:
+            return X
+        source = self.constraint if isinstance(self.constraint, Region) else as_constraint(self.constraint)
+        columns = _arrays.named(X, source.variables, "rows of X")
+        return X if columns is None else np.stack([np.asarray(column) for column in columns], axis=-1)
+
+    def _around(self, points: FloatArray) -> Region:
+        """The box around the data, a tenth wider on every side, over the names of its columns, or `x0`, `x1`, ..."""
         sides = []
-        names = [f"x{j}" for j in range(points.shape[1])]
+        names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(points.shape[1])])]
         for name, low, high in zip(names, points.min(0), points.max(0)):
             margin = Fraction(float(high - low)) / 10 if high > low else Fraction(1)
             sides.append(real(name).between(Fraction(float(low)) - margin, Fraction(float(high)) + margin))
@@ -150,7 +158,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """The log-density of every row: minus infinity where the constraint is violated."""
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points = validate_data(self, self._by_name(X), dtype=np.float64, reset=False)
         return self.density_.log_prob(points)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:

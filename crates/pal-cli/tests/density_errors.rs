@@ -211,7 +211,7 @@ fn questions_without_an_answer() {
     }
     for (points, message) in [
         ("xz.csv", "there is no column `y`; the columns are x, z"),
-        ("three.csv", "the table has no column names and 3 columns, where 2 (x, y) would be needed"),
+        ("three.csv", "the table has no column names and 3 columns, but there are 2 variables, in this order: x, y"),
         ("nan.csv", "row 1 (counted from 0), `y`: NaN; give numbers"),
     ] {
         folder.pal(&["logprob", "s.safetensors", "--points", points]).failed(&format!("pal: {points}: {message}"));

@@ -188,10 +188,10 @@ fn mistakes_are_explained_and_nothing_is_written() {
     fit("names.csv", &[]).failed("pal: names.csv: there is no column `x`; the columns are u, v");
     fit("nowhere.csv", &[]).failed("pal: nowhere.csv: no such file");
     fit("train.txt", &[]).failed("pal: train.txt: data are read from .csv or .parquet files");
-    fit("train.csv", &["--columns", "y,x"])
-        .failed("pal: the columns y,x are the variables of the constraint in another order");
+    fit("train.csv", &["--columns", "y,u"])
+        .failed("pal: the column `y` stands in the place of the variable `x`, but has the name of another one");
     fit("train.csv", &["--columns", "x"])
-        .failed("pal: 1 column for outputs, but the constraint has 2 variables (x, y)");
+        .failed("pal: 1 column for outputs, but the constraint has 2 variables, in this order: x, y");
     fit("train.csv", &["--columns", "u,u"]).failed("pal: the output `u` is given twice");
     fit("train.csv", &["--baseline", "mdn"]).failed("pal: --baseline mdn needs inputs");
     fit("train.csv", &["--baseline", "gmm", "--knots", "5"]).failed("pal: --knots is for densities on the constraint");

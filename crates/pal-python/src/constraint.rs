@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pal::formula::{GeoJsonOptions, Meaning, Membership, MembershipError, Polygon, Ring, Var, real, write_smtlib};
+use pal::formula::{GeoJsonOptions, Meaning, Membership, MembershipError, Polygon, Ring, Var, reals, write_smtlib};
 use pal::number::Rational;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ impl From<pal::formula::Constraint> for Constraint {
 
 #[pymethods]
 impl Constraint {
-    /// The formula over the given variables, or over those that occur in it, sorted by name.
+    /// The formula over the given variables, or over those that occur in it, in the order of their declaration.
     #[new]
     #[pyo3(signature = (formula, reals, booleans))]
     fn new(
@@ -33,22 +33,20 @@ impl Constraint {
         reals: Option<Vec<String>>,
         booleans: Option<Vec<String>>,
     ) -> PyResult<Constraint> {
-        let mut constraint = pal::formula::Constraint::new(some_formula(formula, "the constraint")?);
-        let vars = |names: Vec<String>| names.iter().map(|name| Var::new(name)).collect::<Vec<Var>>();
-        if let Some(names) = reals {
-            let given = vars(names);
-            if let Some(missing) = constraint.reals.iter().find(|var| !given.contains(var)) {
-                return Err(exception(
-                    "RegionError",
-                    format!("the formula uses `{missing}`, which is not among the variables"),
-                ));
-            }
-            constraint.reals = given;
-        }
+        let formula = some_formula(formula, "the constraint")?;
+        let mut constraint = match reals {
+            Some(names) => pal::formula::Constraint::over(formula, &names).map_err(Report::report)?,
+            None => pal::formula::Constraint::new(formula),
+        };
         if let Some(names) = booleans {
-            constraint.booleans = vars(names);
+            constraint.booleans = Var::declare_all(&names);
         }
         Ok(constraint.into())
+    }
+
+    /// The same constraint with its real variables in another order.
+    fn with_order(&self, names: Vec<String>) -> PyResult<Constraint> {
+        self.0.clone().with_order(&names).map(Constraint::from).map_err(Report::report)
     }
 
     #[getter]
@@ -149,6 +147,7 @@ pub fn polygon(outer: Corners<'_>, holes: Vec<Corners<'_>>, x: &str, y: &str) ->
         let points = corners.iter().map(corner).collect::<PyResult<_>>()?;
         Ring::new(points).map_err(Report::report)
     };
+    let [x, y] = reals([x, y]);
     let polygon = Polygon::new(ring(&outer)?, holes.iter().map(ring).collect::<PyResult<_>>()?);
-    Ok(Formula(polygon.map_err(Report::report)?.to_formula(&real(x), &real(y))))
+    Ok(Formula(polygon.map_err(Report::report)?.to_formula(&x, &y)))
 }

@@ -1,7 +1,7 @@
 //! Errors of the library as exceptions of `pal.errors`.
 
 use pal::density::{DensityError, FileError};
-use pal::formula::{GeoJsonError, MembershipError, PolygonError, SmtError, SmtWriteError};
+use pal::formula::{GeoJsonError, MembershipError, OrderError, PolygonError, SmtError, SmtWriteError};
 use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
 use pal::polynomial::{ParseError, PolynomialError};
@@ -60,6 +60,7 @@ report! {
     PolynomialError => "PolynomialError",
     ExponentsError => "PolynomialError",
     MembershipError => "RegionError",
+    OrderError => "RegionError",
     PolygonError => "RegionError",
     SmtWriteError => "FileError",
     ProblemError => "ParseError",

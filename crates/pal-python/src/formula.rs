@@ -48,7 +48,7 @@ fn connect<'py>(
 
 #[pymethods]
 impl Formula {
-    /// A Boolean variable.
+    /// Declares a Boolean variable.
     #[staticmethod]
     fn boolean(name: &str) -> Formula {
         Formula(pal::formula::Formula::boolean(name))
@@ -81,13 +81,13 @@ impl Formula {
         pal::formula::parse_smtlib(script).map(|constraint| Formula(constraint.formula)).map_err(Report::report)
     }
 
-    /// The names of the real variables that occur, sorted.
+    /// The names of the real variables that occur, in the order of their declaration.
     #[getter]
     fn reals(&self) -> Vec<String> {
         self.0.real_variables().iter().map(|var| var.name().to_string()).collect()
     }
 
-    /// The names of the Boolean variables that occur, sorted.
+    /// The names of the Boolean variables that occur, in the order of their declaration.
     #[getter]
     fn booleans(&self) -> Vec<String> {
         self.0.boolean_variables().iter().map(|var| var.name().to_string()).collect()

@@ -1,5 +1,6 @@
 //! Polynomials, weights with cases, and weighted model integration.
 
+use pal::formula::Var;
 use pal::wmi::{Piecewise, Problem};
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::PyTypeError;
@@ -35,13 +36,20 @@ pub fn polynomial(object: &Bound<'_, PyAny>) -> PyResult<pal::polynomial::Polyno
 }
 
 impl Polynomial {
-    fn terms_over_vars<'py>(&self, py: Python<'py>, variables: &[pal::formula::Var]) -> PyResult<Bound<'py, PyDict>> {
+    fn terms_over_vars<'py>(&self, py: Python<'py>, variables: &[Var]) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (exponents, c) in self.0.aligned(variables).map_err(Report::report)? {
             dict.set_item(PyTuple::new(py, exponents)?, fraction(py, &c)?)?;
         }
         Ok(dict)
     }
+}
+
+/// The variables of a polynomial in the order of their declaration.
+fn declared(polynomial: &pal::polynomial::Polynomial) -> Vec<Var> {
+    let mut variables = polynomial.variables().to_vec();
+    variables.sort_by(Var::by_declaration);
+    variables
 }
 
 arithmetic!(Polynomial, Polynomial, {
@@ -57,21 +65,27 @@ arithmetic!(Polynomial, Polynomial, {
         self.0.degree().map_or(-1, i64::from)
     }
 
-    /// The names of the variables that occur, sorted.
+    /// The names of the variables that occur, in the order of their declaration; in text that is where they first occur.
     #[getter]
     fn variables(&self) -> Vec<String> {
-        self.0.variables().iter().map(|var| var.name().to_string()).collect()
+        declared(&self.0).iter().map(|var| var.name().to_string()).collect()
+    }
+
+    /// Reads what pickles hold: the polynomial as text, and its variables in order.
+    #[staticmethod]
+    fn _read(text: &str, variables: Vec<String>) -> PyResult<Polynomial> {
+        let scope = Var::declare_all(&variables);
+        pal::polynomial::Polynomial::parse_in(text, &scope).map(Polynomial).map_err(Report::report)
     }
 
     /// The coefficients by exponents, which are in the order of [`Polynomial::variables`].
     fn terms<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.terms_over_vars(py, self.0.variables())
+        self.terms_over_vars(py, &declared(&self.0))
     }
 
     /// The coefficients by exponents, which are in the order of the given variables.
     fn terms_over<'py>(&self, py: Python<'py>, variables: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let variables: Vec<_> = variables.iter().map(|name| pal::formula::Var::new(name)).collect();
-        self.terms_over_vars(py, &variables)
+        self.terms_over_vars(py, &Var::declare_all(&variables))
     }
 
     /// The exact value at a point given by variable.
@@ -82,7 +96,7 @@ arithmetic!(Polynomial, Polynomial, {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         for (name, value) in &point {
-            names.push(pal::formula::Var::new(name));
+            names.push(Var::new(name));
             values.push(some_number(value, &format!("the value of `{name}`"))?);
         }
         fraction(py, &self.0.eval(&names, &values).map_err(Report::report)?)
@@ -116,8 +130,9 @@ arithmetic!(Polynomial, Polynomial, {
         self.0.to_string()
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
-        (slf.get_type().into_any(), (slf.get().0.to_string(),))
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String, Vec<String>))> {
+        let polynomial = slf.get();
+        Ok((slf.get_type().getattr("_read")?, (polynomial.0.to_string(), polynomial.variables())))
     }
 });
 

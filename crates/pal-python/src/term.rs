@@ -214,24 +214,27 @@ pub(crate) use arithmetic;
 pub struct Term(pub Linear);
 
 arithmetic!(Term, Linear, {
-    /// `sum_j coefficient_j * variable_j + constant` from a dict and a number.
+    /// `sum_j coefficient_j * variable_j + constant` from a dict and a number. The variables are declared in the order of
+    /// the dict.
     #[new]
-    fn new(
-        coefficients: std::collections::BTreeMap<String, Bound<'_, PyAny>>,
-        constant: &Bound<'_, PyAny>,
-    ) -> PyResult<Term> {
-        let mut terms = Vec::new();
-        for (name, a) in &coefficients {
-            terms.push((Var::new(name), some_number(a, &format!("the coefficient of `{name}`"))?));
+    fn new(coefficients: &Bound<'_, pyo3::types::PyDict>, constant: &Bound<'_, PyAny>) -> PyResult<Term> {
+        let (mut names, mut numbers) = (Vec::new(), Vec::new());
+        for (name, a) in coefficients {
+            let name: String = name.extract()?;
+            numbers.push(some_number(&a, &format!("the coefficient of `{name}`"))?);
+            names.push(name);
         }
+        let terms = Var::declare_all(&names).into_iter().zip(numbers);
         Ok(Term(Linear::new(terms, some_number(constant, "the constant")?)))
     }
 
-    /// The coefficients that are not zero, by variable.
+    /// The coefficients that are not zero, by variable in the order of declaration.
     #[getter]
     fn coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyDict>> {
         let dict = pyo3::types::PyDict::new(py);
-        for (var, a) in self.0.terms() {
+        let mut terms: Vec<_> = self.0.terms().collect();
+        terms.sort_by(|(a, _), (b, _)| a.by_declaration(b));
+        for (var, a) in terms {
             dict.set_item(var.name(), fraction(py, a)?)?;
         }
         Ok(dict)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _arrays, _core
-from .._arrays import FloatArray
+from .._arrays import FloatArray, Points
 from .._core import Formula
 from ..density import Density, Entropy, Marginal, Mode, _pairs
 from ..errors import FileError
@@ -33,7 +33,8 @@ class Family:
 
         p(y; params) = q(y; params) 1[y satisfies the constraint] / normaliser(params)
 
-    Parameters and points are arrays with one vector along the last axis. A family never changes and may be used by many
+    Parameters and points are arrays with one vector along the last axis. Points have their coordinates in the order of
+    `variables`; dicts of columns and tables of pandas are taken by name. A family never changes and may be used by many
     threads. The kinds are [`SplineMixture`][pal.SplineMixture], [`SumOfSquares`][pal.SumOfSquares] and
     [`HistogramMixture`][pal.HistogramMixture].
     """
@@ -107,7 +108,7 @@ class Family:
         flat = self._core.random_params(1 if rows is None else _arrays.count(rows, "rows"), _arrays.seed(seed))
         return flat if rows is None else flat.reshape(rows, self.num_params)
 
-    def log_prob(self, params: ArrayLike, points: ArrayLike) -> FloatArray:
+    def log_prob(self, params: ArrayLike, points: Points) -> FloatArray:
         """Log-densities: minus infinity outside the constraint, never NaN.
 
         The axes before the last of `params` and `points` are broadcast.
@@ -119,7 +120,7 @@ class Family:
         array([-1.38629436,        -inf])
         """
         params, params_shape = self._params(params)
-        flat, shape = _arrays.points(points, len(self.variables))
+        flat, shape = _arrays.points(points, self.variables)
         full = np.broadcast_shapes(params_shape, shape)
         if 0 in full:
             return np.empty(full)
@@ -130,13 +131,13 @@ class Family:
             flat = _expand(flat, shape, full, len(self.variables))
         return self._core.log_prob(params, flat).reshape(full)[()]
 
-    def log_prob_vjp(self, params: ArrayLike, points: ArrayLike, cotangent: ArrayLike) -> FloatArray:
+    def log_prob_vjp(self, params: ArrayLike, points: Points, cotangent: ArrayLike) -> FloatArray:
         """The gradient of `sum_i cotangent_i log_prob_i` with respect to the parameters.
 
         One parameter vector serves all points, or there is one for each.
         """
         rows, shape = self._params(params)
-        flat, _ = _arrays.points(points, len(self.variables))
+        flat, _ = _arrays.points(points, self.variables)
         weights = _arrays.float64(cotangent, "the cotangent").reshape(-1)
         return self._core.log_prob_vjp(rows, flat, weights).reshape(*shape, self.num_params)
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
 
+from .. import _arrays
 from ..density import Density, Entropy, Marginal, Mode
 from ..errors import QueryError
 from ..formula import Constraint, Formula
@@ -139,15 +140,25 @@ class ConstrainedDistribution(Distribution):
             rows = self.layer.conditional_params(self._rows.detach().double(), self.normaliser)
         return rows.cpu().numpy()
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        """The log-density of points along the last axis: minus infinity outside, never NaN.
+    def _points(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """Points with their coordinates along the last axis, from these or from a dict of columns by name."""
+        if isinstance(value, Mapping):
+            columns = [torch.as_tensor(column) for column in _arrays.named(value, self._variables, "points") or ()]
+            value = torch.stack(torch.broadcast_tensors(*columns), -1)
+        _arrays.check_width(value.shape, self._variables)
+        return value
+
+    def log_prob(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """The log-density of points: minus infinity outside, never NaN.
+
+        Points have their coordinates along the last axis, in the order of the variables; a dict of tensors has them by
+        name.
 
         Where a density is zero inside the constraint, or too small for the precision of the parameters, it is the
         logarithm of the smallest number at hand, so that training can go on.
         """
+        value = self._points(value)
         n = self.event_shape[0]
-        if value.dim() == 0 or value.shape[-1] != n:
-            raise ValueError(f"points need {n} coordinates along the last axis; the shape is {tuple(value.shape)}")
         # One point for each row is how networks are trained: no time is lost on it.
         full = batch = self.batch_shape
         if value.shape[:-1] != batch:
@@ -308,8 +319,9 @@ class ConstrainedDistribution(Distribution):
         values = torch.tensor([entropy.value for entropy in self.entropies()], dtype=torch.float64)
         return values.reshape(self.batch_shape).to(self.params)
 
-    def cdf(self, value: Tensor) -> Tensor:
-        """The probability that no variable exceeds its coordinate; without derivatives."""
+    def cdf(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """The probability that no variable exceeds its coordinate; without derivatives. Points are as in `log_prob`."""
+        value = self._points(value)
         n = self.event_shape[0]
         full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         points = value.detach().expand(*full, n).reshape(-1, n).to("cpu", torch.float64).tolist()

@@ -35,7 +35,8 @@ pub struct Args {
     /// The columns of the inputs [default: those of the training]
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     inputs: Option<std::vec::Vec<String>>,
-    /// The columns of the point, in the order of the variables of the constraint [default: those of the training]
+    /// The columns of the point, in the order of the variables; in any order if they have the names of the variables or of
+    /// the columns of the training [default: those of the training]
     #[arg(long, alias = "columns", value_name = "NAMES", value_parser = parse_names)]
     outputs: Option<std::vec::Vec<String>>,
     /// Leave out rows that are incomplete, not finite or outside the constraint, and say how many
@@ -81,7 +82,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         columns.inputs.clone_from(inputs);
     }
     if let Some(outputs) = &args.outputs {
-        columns.outputs.clone_from(outputs);
+        columns.replace_outputs(outputs, &names(saved.constraint()));
     }
     columns.check(&names(saved.constraint()))?;
     let membership = saved.constraint().membership()?;

@@ -22,7 +22,8 @@ use crate::{Global, Outcome};
     pal fit --constraint map.geojson --data tracks.csv --baseline gmm --components 100 -o gmm.safetensors\n\n\
     Exit codes: 0 done, 1 stopped by Ctrl-C with the best model so far, 2 error")]
 pub struct Args {
-    /// The columns of the point, in the order of the variables of the constraint [default: the names of the variables]
+    /// The columns of the point, in the order of the variables of the constraint. If they are the variables in another
+    /// order, the model has that order [default: the names of the variables]
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     columns: Option<std::vec::Vec<String>>,
     #[command(flatten)]

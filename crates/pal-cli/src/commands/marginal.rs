@@ -52,7 +52,7 @@ struct Question {
     #[arg(long, value_name = "P,P,...", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_number)]
     at: Vec<f64>,
     /// Density and distribution function at the positions in a table, .csv or .npy; for several variables their joint
-    /// density
+    /// density. Columns are found by name; without names they must be in the order of --variable
     #[arg(long, value_name = "TABLE")]
     points: Option<PathBuf>,
     /// Quantiles: the positions below which these fractions of the mass lie

@@ -24,7 +24,8 @@ pub struct Args {
     /// The columns of the inputs
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     inputs: std::vec::Vec<String>,
-    /// The columns of the point, in the order of the variables of the constraint [default: the names of the variables]
+    /// The columns of the point, in the order of the variables of the constraint. If they are the variables in another
+    /// order, the model has that order [default: the names of the variables]
     #[arg(long, value_name = "NAMES", value_parser = parse_names)]
     outputs: Option<std::vec::Vec<String>>,
     /// Units of the hidden layers

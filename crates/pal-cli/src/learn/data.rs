@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::formula::Membership;
+use pal::formula::{Constraint, Membership};
 use pal_burn::Split;
 
 use crate::input;
+use crate::model_file::names;
 use crate::numbers::counted;
 use crate::table::dataset::{ColumnNames, Dataset};
 
@@ -20,24 +21,49 @@ pub struct Columns {
     pub outputs: Vec<String>,
 }
 
+/// Whether two lists have the same names, in whatever order.
+fn same_names(a: &[String], b: &[&str]) -> bool {
+    a.len() == b.len() && b.iter().all(|name| a.iter().any(|other| other == name))
+}
+
 impl Columns {
+    /// The constraint with its variables in the order of the columns, where these are its variables.
+    pub fn order(&self, constraint: Constraint) -> Result<Constraint> {
+        match same_names(&self.outputs, &names(&constraint)) {
+            true => Ok(constraint.with_order(&self.outputs)?),
+            false => Ok(constraint),
+        }
+    }
+
+    /// Takes other columns for the point. Names that are known already keep their order, whatever the order they come in.
+    pub fn replace_outputs(&mut self, outputs: &[String], variables: &[&str]) {
+        let known: Vec<&str> = self.outputs.iter().map(String::as_str).collect();
+        if same_names(outputs, &known) {
+            return;
+        }
+        self.outputs = match same_names(outputs, variables) {
+            true => variables.iter().map(|name| name.to_string()).collect(),
+            false => outputs.to_vec(),
+        };
+    }
+
     /// Fails if the columns cannot stand for the variables of a constraint.
     pub fn check(&self, variables: &[&str]) -> Result<()> {
         let known = variables.join(", ");
         ensure!(!variables.is_empty(), "the constraint has no real variables; a density needs at least one");
         ensure!(
             self.outputs.len() == variables.len(),
-            "{} for outputs, but the constraint has {} ({known}); give one for each, in that order",
+            "{} for outputs, but the constraint has {}, in this order: {known}; give one for each",
             counted(self.outputs.len(), "column"),
             counted(variables.len(), "variable")
         );
-        let permuted = self.outputs.iter().all(|name| variables.contains(&name.as_str())) && self.outputs != variables;
-        ensure!(
-            !permuted,
-            "the columns {} are the variables of the constraint in another order; write {}",
-            self.outputs.join(","),
-            variables.join(",")
-        );
+        for (name, variable) in self.outputs.iter().zip(variables) {
+            ensure!(
+                name == variable || !variables.contains(&name.as_str()),
+                "the column `{name}` stands in the place of the variable `{variable}`, but has the name of another one; \
+                 the variables are, in this order: {known}"
+            );
+        }
         for (k, name) in self.inputs.iter().enumerate() {
             ensure!(!self.inputs[..k].contains(name), "the input `{name}` is given twice");
             ensure!(!self.outputs.contains(name), "`{name}` is an input and an output; it can be one of them");

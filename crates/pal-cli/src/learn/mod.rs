@@ -42,7 +42,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     learning.check(columns)?;
     check_output(&learning.output)?;
     let device = learning.device()?;
-    let constraint = learning.constraint.constraint()?;
+    let constraint = columns.order(learning.constraint.constraint()?)?;
     let booleans = constraint.formula.boolean_variables();
     ensure!(
         booleans.is_empty(),

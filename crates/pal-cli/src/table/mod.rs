@@ -80,9 +80,9 @@ impl Table {
         let Some(present) = &self.names else {
             ensure!(
                 self.columns == names.len(),
-                "the table has no column names and {}, where {} ({}) would be needed",
+                "the table has no column names and {}, but there are {}, in this order: {}",
                 crate::numbers::counted(self.columns, "column"),
-                names.len(),
+                crate::numbers::counted(names.len(), "variable"),
                 names.join(", ")
             );
             return Ok(Table { names: owned(), columns: self.columns, values: self.values.clone() });
@@ -267,6 +267,6 @@ mod tests {
         let bare = Table { names: None, ..table };
         assert_eq!(bare.select(&["a", "b", "c"]).unwrap().values, bare.values);
         let text = bare.select(&["a", "b"]).unwrap_err().to_string();
-        assert_eq!(text, "the table has no column names and 3 columns, where 2 (a, b) would be needed");
+        assert_eq!(text, "the table has no column names and 3 columns, but there are 2 variables, in this order: a, b");
     }
 }

@@ -21,9 +21,9 @@ use std::sync::atomic::{self, AtomicU64};
 /// ```
 /// use pal::formula::Var;
 /// let [speed, gap] = Var::declare(["speed", "gap"]);
-/// assert!(speed.declared_before(&gap));
-/// assert!(gap.declared_before(&Var::new("speed")));
-/// assert_eq!(speed, Var::new("speed"));
+/// assert!(speed.by_declaration(&gap).is_lt());
+/// let again = Var::new("speed");
+/// assert!(again == speed && again.by_declaration(&gap).is_gt());
 /// ```
 #[derive(Clone)]
 pub struct Var {
@@ -61,9 +61,9 @@ impl Var {
         &self.name
     }
 
-    /// Whether this declaration is older than another one.
-    pub fn declared_before(&self, other: &Var) -> bool {
-        self.declared < other.declared
+    /// Compares the moments of declaration: sorting by it gives the order of coordinates.
+    pub fn by_declaration(&self, other: &Var) -> Ordering {
+        self.declared.cmp(&other.declared)
     }
 
     /// When it was declared, as a number that only comparisons give a meaning to.
@@ -72,9 +72,9 @@ impl Var {
     }
 
     /// Of two declarations of one variable, the later one.
-    pub(super) fn latest(self, other: Var) -> Var {
+    pub(crate) fn latest(self, other: Var) -> Var {
         debug_assert_eq!(self, other);
-        if self.declared_before(&other) { other } else { self }
+        if self.by_declaration(&other).is_lt() { other } else { self }
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) struct Declarations(BTreeSet<Var>);
 impl Declarations {
     /// Adds an occurrence of a variable.
     pub(super) fn insert(&mut self, var: &Var) {
-        if self.0.get(var).is_none_or(|known| known.declared_before(var)) {
+        if self.0.get(var).is_none_or(|known| known.by_declaration(var).is_lt()) {
             self.0.replace(var.clone());
         }
     }
@@ -98,7 +98,7 @@ impl Declarations {
     /// The variables in order of declaration.
     pub(super) fn in_order(self) -> Vec<Var> {
         let mut variables: Vec<Var> = self.0.into_iter().collect();
-        variables.sort_by_key(Var::declared);
+        variables.sort_by(Var::by_declaration);
         variables
     }
 }

@@ -32,7 +32,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub use error::{MAX_COEFFICIENT_BITS, MAX_DEGREE, MAX_NESTING, MAX_TERMS, ParseError, ParseProblem, PolynomialError};
 pub use evaluate::Approximation;
@@ -106,7 +106,7 @@ impl Polynomial {
         Ok(Polynomial::trimmed(sorted, sum))
     }
 
-    /// The variables that occur, in name order.
+    /// The variables that occur, in name order; [`Polynomial::aligned`] has the terms in the order of other coordinates.
     pub fn variables(&self) -> &[Var] {
         &self.variables
     }
@@ -244,8 +244,12 @@ fn position(sorted: &[Var], variable: &Var) -> Option<u32> {
     sorted.binary_search(variable).ok().map(|at| at as u32)
 }
 
+/// All variables of the lists in name order, each with its latest declaration.
 fn sorted_union<'a>(lists: impl IntoIterator<Item = &'a [Var]>) -> Vec<Var> {
-    lists.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    let mut union: Vec<&Var> = lists.into_iter().flatten().collect();
+    union.sort_by(|a, b| a.cmp(b).then_with(|| b.by_declaration(a)));
+    union.dedup();
+    union.into_iter().cloned().collect()
 }
 
 impl From<&Linear> for Polynomial {

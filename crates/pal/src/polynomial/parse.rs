@@ -8,6 +8,7 @@
 //! atom     =  number | name | ( sum )
 //! ```
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use super::error::{Budget, MAX_DEGREE, MAX_NESTING, ParseError, ParseProblem, PolynomialError, check_bits};
@@ -16,7 +17,7 @@ use super::monomial::Monomial;
 use super::nearest::nearest;
 use super::product::{check_memory, power, product};
 use super::terms::{Terms, coefficient_bits};
-use super::{Polynomial, position, print, sorted_union};
+use super::{Polynomial, print, sorted_union};
 use crate::formula::Var;
 use crate::number::Rational;
 
@@ -63,15 +64,8 @@ fn parse(text: &str, scope: Option<&[Var]>) -> Result<Polynomial, ParseError> {
     if tokens.len() == 1 {
         return Err(ParseError { column: 1, problem: ParseProblem::Empty });
     }
-    let names: Vec<Var> = tokens
-        .iter()
-        .filter_map(|token| match &token.symbol {
-            Symbol::Name(name) => Some(Var::new(name)),
-            _ => None,
-        })
-        .collect();
     let known = scope.map(|scope| sorted_union([scope]));
-    let variables = sorted_union([names.as_slice()]);
+    let variables = variables(&tokens, known.as_deref().unwrap_or_default());
     let mut parser = Parser { tokens: &tokens, at: 0, variables: &variables, known, depth: 0, budget: Budget::new() };
     let terms = parser.sum()?;
     let token = parser.peek();
@@ -80,6 +74,18 @@ fn parse(text: &str, scope: Option<&[Var]>) -> Result<Polynomial, ParseError> {
         Symbol::Close => Err(at(token, ParseProblem::Unopened)),
         _ => Err(parser.missing_operator()),
     }
+}
+
+/// The variables of the text in name order. Those that are not known are declared where they first occur.
+fn variables(tokens: &[Token], known: &[Var]) -> Vec<Var> {
+    let mut found: BTreeMap<&str, Var> = BTreeMap::new();
+    for token in tokens {
+        if let Symbol::Name(name) = &token.symbol {
+            let declare = || known.iter().find(|var| var.name() == name).cloned().unwrap_or_else(|| Var::new(name));
+            found.entry(name).or_insert_with(declare);
+        }
+    }
+    found.into_values().collect()
 }
 
 struct Parser<'t> {
@@ -219,9 +225,8 @@ impl<'t> Parser<'t> {
     }
 
     fn variable(&self, token: &Token, name: &str) -> Result<Terms, ParseError> {
-        let variable = Var::new(name);
         if let Some(known) = &self.known
-            && position(known, &variable).is_none()
+            && !known.iter().any(|variable| variable.name() == name)
         {
             let hint = match nearest(name, known) {
                 Some(other) => format!("did you mean `{}`?", print::quoted(other)),
@@ -229,8 +234,9 @@ impl<'t> Parser<'t> {
             };
             return Err(at(token, ParseProblem::UnknownVariable { name: shorten(name), hint }));
         }
-        let v = position(self.variables, &variable).unwrap_or_default();
-        Ok(Terms::single(Monomial::power(v, 1), Rational::ONE))
+        let place = self.variables.binary_search_by(|variable| variable.name().cmp(name));
+        let v = place.expect("the list has every name of the text");
+        Ok(Terms::single(Monomial::power(v as u32, 1), Rational::ONE))
     }
 
     /// Descends one level; the limit keeps hostile text from overflowing the stack.
