@@ -28,6 +28,7 @@
 //! |---|---|
 //! | learn by example | [`tutorial`] |
 //! | put a family on top of a network | [`PalLayer`], [`Points`], [`Likelihood`] |
+//! | normalise on a smaller region, or on one per row | [`Normaliser`] |
 //! | let a network give locations and widths instead of spline parameters | [`StudentTHead`] |
 //! | use a ready-made network | [`Network`], [`Mlp`], [`Free`] |
 //! | have a network and a layer as one trainable density | [`PalPredictor`] |
@@ -110,7 +111,7 @@ pub mod weights;
 
 pub use burn::tensor::{DType, Device};
 pub use file::{NetworkFile, NetworkFileError};
-pub use layer::{Likelihood, PalLayer, Points, StudentTHead};
+pub use layer::{LayerError, Likelihood, Normaliser, PalLayer, Points, StudentTHead};
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, OptimiserState, UpdateRule};
 pub use predictor::{

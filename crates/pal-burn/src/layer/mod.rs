@@ -1,17 +1,33 @@
-//! The layer: from parameters of a family to log-densities by tensor operations.
+//! The layer: a family of densities as the last layer of a network.
+//!
+//! Whatever depends on points alone is computed by the core in float64: exact membership, and the features in which
+//! log-densities are linear before squares and logarithms. Whatever depends on parameters is done here by tensor
+//! operations, with the constants of the recipe of the family.
+//!
+//! Every kind of family has a module of its own, which implements [`LayerKind`](kind::LayerKind); `kind` lists them.
+//! The [`Normaliser`] is a value beside the layer: the same parameters and points can be normalised on another region
+//! of the same grid, and every row of a batch can have a region of its own.
 
+mod kind;
+mod normaliser;
+mod product;
 mod spline;
-mod student_t;
 mod sum_of_squares;
 
+use std::sync::Arc;
+
 use burn::tensor::{Bool, DType, Device, Tensor, TensorData};
-use pal::density::{Density, DensityError, Family, Recipe};
+use pal::density::{Density, DensityError, Family};
+use pal::formula::Formula;
+use pal::query::QueryError;
+use thiserror::Error;
 
 use crate::device::{self, DeviceError, Work};
 use crate::predictor::to_f64_vec;
-use spline::SplineTensors;
-pub use student_t::StudentTHead;
-use sum_of_squares::SumOfSquaresTensors;
+use kind::LayerKind;
+
+pub use normaliser::Normaliser;
+pub use spline::StudentTHead;
 
 /// A family of densities as the last layer of a network.
 ///
@@ -37,39 +53,67 @@ use sum_of_squares::SumOfSquaresTensors;
 #[derive(Clone, Debug)]
 pub struct PalLayer {
     family: Family,
-    constants: Constants,
+    kind: Arc<dyn LayerKind>,
+    normaliser: Normaliser,
     device: Device,
     dtype: DType,
 }
 
-#[derive(Clone, Debug)]
-enum Constants {
-    Spline(SplineTensors),
-    SumOfSquares(SumOfSquaresTensors),
+/// Why there is no layer for a family on a device.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum LayerError {
+    /// The device cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The kind of family is not one of those that have a layer.
+    #[error("this kind of family has no layer")]
+    Kind,
 }
 
 /// The points of a batch, prepared for a layer: their features, and which of them are outside the constraint.
 #[derive(Clone, Debug)]
 pub struct Points {
     features: Tensor<2>,
-    /// Set where a point is outside the constraint; `None` if all are inside.
+    /// False where a point is outside the constraint.
+    inside: Vec<bool>,
+    /// The opposite as a tensor; `None` if all points are inside.
     outside: Option<Tensor<1, Bool>>,
 }
 
 impl Points {
+    fn new(features: Tensor<2>, inside: Vec<bool>) -> Points {
+        let outside = inside.contains(&false).then(|| {
+            let outside: Vec<bool> = inside.iter().map(|inside| !inside).collect();
+            Tensor::<1, Bool>::from_data(TensorData::new(outside, [inside.len()]), &features.device())
+        });
+        Points { features, inside, outside }
+    }
+
     /// Returns the number of points.
     pub fn len(&self) -> usize {
-        self.features.dims()[0]
+        self.inside.len()
     }
 
     /// Returns whether there are no points.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.inside.is_empty()
     }
 
     /// Returns whether all points satisfy the constraint.
     pub fn all_inside(&self) -> bool {
         self.outside.is_none()
+    }
+
+    /// Returns the points with those marked `false` outside, in addition to those that are outside already: the points
+    /// for a [`Normaliser`] of a smaller region.
+    ///
+    /// # Panics
+    ///
+    /// If there is not one mark per point.
+    pub fn restrict(&self, inside: &[bool]) -> Points {
+        assert_eq!(inside.len(), self.len(), "one mark per point");
+        let both = self.inside.iter().zip(inside).map(|(before, now)| *before && *now).collect();
+        Points::new(self.features.clone(), both)
     }
 }
 
@@ -88,16 +132,13 @@ impl PalLayer {
     ///
     /// A device that computes one of the operations wrongly in that precision is refused, with the name of the
     /// operation; many GPUs do so in float64.
-    pub fn new(family: &Family, device: &Device, dtype: DType) -> Result<PalLayer, DeviceError> {
+    pub fn new(family: &Family, device: &Device, dtype: DType) -> Result<PalLayer, LayerError> {
         // Constants have no gradients, but can be combined with tensors that do.
         let device = device.clone().without_autodiff();
         device::check(&device, dtype, Work::LogSpace)?;
-        let place = Place { device: &device, dtype };
-        let constants = match family.recipe() {
-            Recipe::Spline(recipe) => Constants::Spline(SplineTensors::new(&recipe, place)),
-            Recipe::SumOfSquares(recipe) => Constants::SumOfSquares(SumOfSquaresTensors::new(&recipe, place)),
-        };
-        Ok(PalLayer { family: family.clone(), constants, device, dtype })
+        let placement = Placement { device: &device, dtype };
+        let (kind, normaliser) = kind::layer_kind(family, placement).ok_or(LayerError::Kind)?;
+        Ok(PalLayer { family: family.clone(), kind, normaliser, device, dtype })
     }
 
     /// Returns the family.
@@ -113,13 +154,45 @@ impl PalLayer {
     /// Prepares points, given row by row in the order of the variables of the constraint.
     pub fn points(&self, points: &[f64]) -> Result<Points, DensityError> {
         let (features, inside) = self.family.features(points)?;
-        let place = Place { device: &self.device, dtype: self.dtype };
-        let features = place.matrix(features, inside.len(), self.family.family().num_features());
-        let outside = inside.contains(&false).then(|| {
-            let outside: Vec<bool> = inside.iter().map(|inside| !inside).collect();
-            Tensor::<1, Bool>::from_data(TensorData::new(outside, [inside.len()]), &self.device)
-        });
-        Ok(Points { features, outside })
+        let width = self.family.family().num_features();
+        Ok(Points::new(self.placement().matrix(features, inside.len(), width), inside))
+    }
+
+    /// Returns the normaliser of the constraint of the family, which [`PalLayer::log_prob`] uses.
+    pub fn normaliser(&self) -> &Normaliser {
+        &self.normaliser
+    }
+
+    /// Compiles the normaliser of the part of the constraint where a condition holds.
+    ///
+    /// With it, [`PalLayer::log_prob_with`] returns the log-density of the same parameters on the smaller region: the
+    /// one of a family compiled on that region with the same grid. For one component and for sums of squares it is also
+    /// the conditional density given the condition; conditioning a mixture would change the weights of its components
+    /// too.
+    ///
+    /// ```
+    /// use burn::tensor::{DType, Device, Tensor};
+    /// use pal::density::{Family, Knots, Settings, SplineSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// use pal_burn::{PalLayer, matrix, to_f64_vec};
+    ///
+    /// let [x, y] = reals(["x", "y"]);
+    /// let square = Region::new(&(x.between(0, 1) & y.between(0, 1)).into())?;
+    /// let family = Family::new(&square, &Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 1 }))?;
+    /// let layer = PalLayer::new(&family, &Device::flex(), DType::F64)?;
+    /// // Values of 1 and derivatives of 0 at all knots: the uniform density.
+    /// let uniform = [vec![0.0], [[1.0; 3], [0.0; 3], [1.0; 3], [0.0; 3]].concat()].concat();
+    /// let params = matrix(&uniform, uniform.len(), &Device::flex(), DType::F64);
+    /// let points = layer.points(&[0.2, 0.6])?;
+    /// let half = layer.normaliser_within(&x.le(&y))?;
+    /// let log_prob = to_f64_vec(layer.log_prob_with(params, &points, &half));
+    /// assert!((log_prob[0] - 2f64.ln()).abs() < 1e-12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn normaliser_within(&self, condition: &Formula) -> Result<Normaliser, QueryError> {
+        let form = self.family.form_constants(condition, &[])?;
+        let [rows, columns] = self.kind.form_shape();
+        Ok(Normaliser::dense(self.placement().matrix(form, rows, columns)))
     }
 
     /// Returns the log-density of each point, under its own row of `params` or, where `params` has one row, under that.
@@ -131,7 +204,20 @@ impl PalLayer {
     ///
     /// If `params` has neither one row nor one per point, or not [`PalLayer::num_params`] columns.
     pub fn log_prob(&self, params: Tensor<2>, points: &Points) -> Tensor<1> {
-        let log_prob = self.likelihood(params, points).log_prob;
+        self.log_prob_with(params, points, &self.normaliser)
+    }
+
+    /// Returns log-densities like [`PalLayer::log_prob`], normalised by a normaliser of another region on the same
+    /// grid.
+    ///
+    /// Points must be marked as outside where they are outside that region ([`Points::restrict`]).
+    ///
+    /// # Panics
+    ///
+    /// If the shapes of `params` and `points` do not fit, or the normaliser has neither one row nor one per row of
+    /// `params`.
+    pub fn log_prob_with(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Tensor<1> {
+        let log_prob = self.likelihood(params, points, normaliser).log_prob;
         match &points.outside {
             Some(outside) => log_prob.mask_fill(outside.clone(), f64::NEG_INFINITY),
             None => log_prob,
@@ -144,34 +230,48 @@ impl PalLayer {
     /// Densities do not depend on the scale of the parameters; the penalty keeps I in the range of floating-point
     /// numbers.
     pub fn loss(&self, params: Tensor<2>, points: &Points) -> Tensor<1> {
-        let Likelihood { log_prob, log_integral } = self.likelihood(params, points);
+        self.loss_with(params, points, &self.normaliser)
+    }
+
+    /// Returns the loss like [`PalLayer::loss`], normalised as by [`PalLayer::log_prob_with`].
+    pub fn loss_with(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Tensor<1> {
+        let Likelihood { log_prob, log_integral } = self.likelihood(params, points, normaliser);
         let excess = (log_integral - 10.0).clamp_min(0.0);
         excess.square().mean() - log_prob.mean()
     }
 
-    /// Returns log-densities and normalising constants. Unlike [`PalLayer::log_prob`] it does not look at whether
+    /// Returns log-densities and normalising constants. Unlike [`PalLayer::log_prob_with`] it does not look at whether
     /// points are inside the constraint.
-    pub fn likelihood(&self, params: Tensor<2>, points: &Points) -> Likelihood {
-        match &self.constants {
-            Constants::Spline(tensors) => tensors.likelihood(params, points.features.clone()),
-            Constants::SumOfSquares(tensors) => tensors.likelihood(params, points.features.clone()),
-        }
+    pub fn likelihood(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Likelihood {
+        let rows = normaliser.rows();
+        assert!(rows == 1 || rows == params.dims()[0], "a normaliser has one row, or one per row of parameters");
+        self.kind.likelihood(params, points.features.clone(), normaliser)
     }
 
     /// Returns the density of each row of parameters, for queries: samples, probabilities, modes.
     pub fn densities(&self, params: Tensor<2>) -> Result<Vec<Density>, DensityError> {
         self.family.densities(&to_f64_vec(params))
     }
+
+    /// Whether training begins best with scaled outputs of the untrained network
+    /// ([`start::scales`](crate::start::scales)) instead of at the starting values of the family.
+    pub(crate) fn needs_scales(&self) -> bool {
+        self.kind.needs_scales()
+    }
+
+    fn placement(&self) -> Placement<'_> {
+        Placement { device: &self.device, dtype: self.dtype }
+    }
 }
 
 /// The device and precision of constants.
 #[derive(Clone, Copy)]
-struct Place<'d> {
+struct Placement<'d> {
     device: &'d Device,
     dtype: DType,
 }
 
-impl Place<'_> {
+impl Placement<'_> {
     fn matrix(&self, values: Vec<f64>, rows: usize, columns: usize) -> Tensor<2> {
         Tensor::from_data(TensorData::new(values, [rows, columns]), (self.device, self.dtype))
     }

@@ -1,37 +1,57 @@
-//! Sums of squares.
+//! Sums of squares of polynomials (PAL paper, Eq. 3), in any basis:
+//!
+//! ```text
+//! log p(y) = log sum_k w_k (u_k . f(y))^2 - log sum_k w_k u_k^T G u_k - log volume,        w = softmax(logits).
+//! ```
+
+use std::sync::Arc;
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Tensor};
-use pal::density::SumOfSquaresRecipe;
+use pal::density::{Family, Recipe};
 
-use super::{Likelihood, Place, log_sum_exp, tiny};
+use super::kind::{LayerKind, LayerParts};
+use super::{Likelihood, Normaliser, Placement, log_sum_exp, tiny};
 
-/// The constants of a [`SumOfSquaresRecipe`].
+/// The constants of a [`SumOfSquaresRecipe`](pal::density::SumOfSquaresRecipe).
 #[derive(Clone, Debug)]
-pub(super) struct SumOfSquaresTensors {
+pub(super) struct SumOfSquaresLayer {
     components: usize,
+    /// The number of coefficients of a square.
     size: usize,
-    /// `None` for the identity.
-    gram: Option<Tensor<2>>,
+    /// Whether parameters are damped as in the PAL paper, Appendix B.1.
     damped: bool,
     log_volume: f64,
     dtype: DType,
 }
 
-impl SumOfSquaresTensors {
-    pub fn new(recipe: &SumOfSquaresRecipe, place: Place) -> SumOfSquaresTensors {
+impl SumOfSquaresLayer {
+    /// Makes the layer of a family of sums of squares; `None` for another kind.
+    pub fn from_family(family: &Family, placement: Placement) -> Option<LayerParts> {
+        let Recipe::SumOfSquares(recipe) = family.recipe() else { return None };
         let size = recipe.size;
-        SumOfSquaresTensors {
+        let normaliser = match recipe.gram {
+            Some(gram) => Normaliser::dense(placement.matrix(gram, size, size)),
+            None => Normaliser::identity(size),
+        };
+        let layer = SumOfSquaresLayer {
             components: recipe.components,
             size,
-            gram: recipe.gram.as_ref().map(|gram| place.matrix(gram.clone(), size, size)),
             damped: recipe.damped,
             log_volume: recipe.log_volume,
-            dtype: place.dtype,
-        }
+            dtype: placement.dtype,
+        };
+        Some((Arc::new(layer), normaliser))
+    }
+}
+
+impl LayerKind for SumOfSquaresLayer {
+    /// The Gram matrix G.
+    fn form_shape(&self) -> [usize; 2] {
+        [self.size, self.size]
     }
 
-    pub fn likelihood(&self, params: Tensor<2>, features: Tensor<2>) -> Likelihood {
+    fn likelihood(&self, params: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
         let rows = params.dims()[0];
         let (components, size, tiny) = (self.components, self.size, tiny(self.dtype));
         let params = params.reshape([rows, components, size + 1]);
@@ -39,7 +59,8 @@ impl SumOfSquaresTensors {
         let log_weights = log_softmax(logits, 1);
         let z = params.slice([0..rows, 0..components, 1..size + 1]);
         let u = if self.damped { z.clone().sign() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { z };
-        // One scale for all squares of a density; it does not depend on it.
+        // Densities do not depend on a common scale of all squares, so the gradient through it is zero and need not be
+        // computed.
         let scale = u.clone().detach().abs().max_dim(2).max_dim(1).clamp_min(tiny);
         let u = u / scale.clone();
         let flat = u.clone().reshape([rows * components, size]);
@@ -49,14 +70,16 @@ impl SumOfSquaresTensors {
             (u * features.unsqueeze_dim::<3>(1)).sum_dim(2).squeeze_dim(2)
         };
         let log_values = value.abs().clamp_min(tiny).log() * 2.0;
-        let images = match &self.gram {
-            Some(gram) => flat.clone().matmul(gram.clone()),
-            None => flat.clone(),
-        };
-        let integrals = (flat * images).sum_dim(1).reshape([rows, components]);
+        let integrals = (flat.clone() * normaliser.apply(flat)).sum_dim(1).reshape([rows, components]);
         let log_total = log_sum_exp(integrals.clamp_min(tiny).log() + log_weights.clone());
         let log_prob = log_sum_exp(log_values + log_weights) - log_total.clone() - self.log_volume;
         let scale: Tensor<1> = scale.reshape([rows]);
         Likelihood { log_prob, log_integral: log_total + scale.log() * 2.0 + self.log_volume }
+    }
+
+    /// The coefficients of raw monomials have effects of very different size, which a common starting value does not
+    /// fit.
+    fn needs_scales(&self) -> bool {
+        self.damped
     }
 }

@@ -31,9 +31,9 @@ pub enum PredictorError {
     /// A query of a density failed.
     #[error(transparent)]
     Query(#[from] ::pal::query::QueryError),
-    /// The device cannot be used.
+    /// There is no layer for the family on the device.
     #[error(transparent)]
-    Device(#[from] crate::device::DeviceError),
+    Layer(#[from] crate::layer::LayerError),
     /// The constraint or the family does not fit the kind of predictor.
     #[error("{0}")]
     Unsuitable(String),

@@ -3,8 +3,6 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use pal::density::{Recipe, SumOfSquaresRecipe};
-
 use super::{Batch, PredictorError, Trainable, to_f64_vec};
 use crate::layer::{PalLayer, StudentTHead};
 use crate::network::Network;
@@ -45,7 +43,7 @@ impl PalPredictor {
             let network = network.around(&head.start(points, seed));
             return Ok(PalPredictor::with_head(network, head, layer));
         }
-        if let Recipe::SumOfSquares(SumOfSquaresRecipe { damped: true, .. }) = layer.family().recipe() {
+        if layer.needs_scales() {
             let network = match network {
                 // Factors have nothing to work on where all parameters are 0.
                 Network::Free(_) => network.around(&start::family_params(layer.family(), points, seed)?),

@@ -108,9 +108,12 @@ impl Plan {
                 let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype())?;
                 let network = |outputs| Network::new(inputs, hidden, outputs, device);
                 Predictor::Pal(if *student_t {
-                    let of_squares =
-                        || PredictorError::Unsuitable("sums of squares have no head; splines do".to_string());
-                    let head = StudentTHead::new(&layer).ok_or_else(of_squares)?;
+                    let other_kind = || {
+                        PredictorError::Unsuitable(
+                            "a Student t head is for spline mixtures, not for this kind of family".to_string(),
+                        )
+                    };
+                    let head = StudentTHead::new(&layer).ok_or_else(other_kind)?;
                     PalPredictor::with_head(network(head.num_params()), head, layer)
                 } else {
                     PalPredictor::new(network(layer.num_params()), layer)

@@ -13,9 +13,8 @@
 //! of freedom, hence the name.
 
 use burn::tensor::{Tensor, TensorData};
-use pal::density::Recipe;
 
-use super::PalLayer;
+use crate::layer::PalLayer;
 use crate::start;
 
 /// The least width in bins: a narrower component would lie between two knots and be seen by neither.
@@ -51,7 +50,7 @@ struct AxisKnots {
 impl StudentTHead {
     /// Makes the head for a layer of spline mixtures; `None` for another kind of family.
     pub fn new(layer: &PalLayer) -> Option<StudentTHead> {
-        let Recipe::Spline(recipe) = layer.family.recipe() else { return None };
+        let recipe = super::recipe(&layer.family)?;
         let axes = layer.family.support().grid().axes().iter().map(|axis| {
             let positions = axis.positions();
             let (low, high) = (positions[0], positions[axis.bins()]);
