@@ -12,7 +12,8 @@ use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::device::{self, Choice, DeviceError, Operation, Work};
 use pal_burn::{
-    Mlp, Network, OptimiserSettings, PalLayer, PalPredictor, Rows, TrainSettings, Trainable, Trainer, evaluate, weights,
+    LayerError, Mlp, Network, OptimiserSettings, PalLayer, PalPredictor, Rows, TrainSettings, Trainable, Trainer,
+    evaluate, weights,
 };
 
 fn gpu() -> Device {
@@ -85,15 +86,21 @@ fn a_layer_in_float64_is_refused_where_it_is_wrong() {
         Err(error) => {
             println!("{error}");
             assert!(error.to_string().ends_with("use F32 on it, or the CPU"), "{error}");
-            assert_eq!(layer.unwrap_err(), error);
+            assert_eq!(layer.unwrap_err(), LayerError::Device(error));
         }
     }
-    assert_eq!(PalLayer::new(&family(), &gpu, DType::F16).unwrap_err(), DeviceError::Precision(DType::F16));
+    let half = PalLayer::new(&family(), &gpu, DType::F16);
+    assert_eq!(half.unwrap_err(), LayerError::Device(DeviceError::Precision(DType::F16)));
 }
 
 #[test]
 fn the_layer_agrees_with_the_library() {
     common::layer::check(&gpu(), DType::F32, 1e-4);
+}
+
+#[test]
+fn normalisers_of_smaller_regions_agree() {
+    common::layer::check_normalisers(&gpu(), DType::F32, 1e-3);
 }
 
 #[test]

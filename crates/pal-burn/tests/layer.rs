@@ -3,7 +3,7 @@
 mod common;
 
 use burn::tensor::{DType, Device};
-use common::layer::check;
+use common::layer::{check, check_normalisers};
 
 #[test]
 fn float64_agrees_to_twelve_digits() {
@@ -13,4 +13,10 @@ fn float64_agrees_to_twelve_digits() {
 #[test]
 fn float32_agrees_to_four_digits() {
     check(&Device::flex(), DType::F32, 1e-4);
+}
+
+#[test]
+fn normalisers_of_smaller_regions_agree() {
+    check_normalisers(&Device::flex(), DType::F64, 1e-10);
+    check_normalisers(&Device::flex(), DType::F32, 1e-3);
 }

@@ -3,8 +3,9 @@
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
+use pal::number::Rational;
 use pal::region::Region;
-use pal_burn::PalLayer;
+use pal_burn::{Normaliser, PalLayer, to_f64_vec};
 
 /// A box with a hole in n dimensions, cut by a hyperplane from two dimensions on.
 fn region(n: usize) -> Formula {
@@ -22,7 +23,8 @@ fn cases() -> Vec<(usize, Settings)> {
     let spline = |knots, components| Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), components });
     let sum_of_squares =
         |degree, basis| Settings::SumOfSquares(SumOfSquaresSettings { degree, components: 3, basis, subset: None });
-    let mut cases = vec![(1, spline(7, 2)), (2, spline(14, 8)), (3, spline(4, 2)), (4, spline(3, 2))];
+    let mut cases =
+        vec![(1, spline(7, 2)), (2, spline(5, 1)), (2, spline(14, 8)), (3, spline(4, 2)), (4, spline(3, 2))];
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
         cases.extend([(1, sum_of_squares(5, basis)), (2, sum_of_squares(5, basis)), (3, sum_of_squares(3, basis))]);
     }
@@ -81,5 +83,74 @@ pub fn check(device: &Device, dtype: DType, tolerance: f64) {
                 assert!((got - want).abs() < 10.0 * tolerance * largest, "{settings:?} {rows}: {got} {want}");
             }
         }
+    }
+}
+
+/// A condition that leaves both ends of the first axis, so that the box of the smaller region is the same.
+fn condition() -> Formula {
+    let [x] = reals(["x"]);
+    let quarters = |k: i64| Rational::from(k) / Rational::from(4);
+    x.le(quarters(3)) | x.ge(quarters(9))
+}
+
+/// With the normaliser of a smaller region, log-densities are those of a family compiled on that region with the same
+/// grid; for one component and for sums of squares they are also those that conditioning in the core gives.
+pub fn check_normalisers(device: &Device, dtype: DType, tolerance: f64) {
+    for (n, settings) in cases() {
+        let case = make(n, &settings, 40);
+        let layer = PalLayer::new(&case.family, device, dtype).unwrap();
+        let data = TensorData::new(case.params.clone(), [case.rows, layer.num_params()]);
+        let params = Tensor::<2>::from_data(data, (device, dtype));
+        let membership = pal::formula::Constraint::from(region(n) & condition()).membership().unwrap();
+        let inside = membership.contains_batch(&case.points);
+        assert!(inside.contains(&true) && inside.contains(&false));
+        let points = layer.points(&case.points).unwrap();
+        let within = layer.normaliser_within(&condition()).unwrap();
+        let got = to_f64_vec(layer.log_prob_with(params.clone(), &points.restrict(&inside), &within));
+
+        let conditional = |row: usize| {
+            let params = &case.params[row * layer.num_params()..(row + 1) * layer.num_params()];
+            let density = case.family.density(params).unwrap().condition(&condition()).unwrap();
+            density.log_prob(&case.points[row * n..(row + 1) * n])[0]
+        };
+        let smaller = || {
+            let smaller = Region::new(&(region(n) & condition()).into()).unwrap();
+            Family::new(&smaller, &settings).unwrap().log_prob(&case.params, &case.points).unwrap()
+        };
+        let want = if normalised_by_component(&settings) {
+            let want = smaller();
+            if case.family.num_components() == 1 {
+                agree(&(0..40).map(conditional).collect::<Vec<f64>>(), &want, 1e-10, &settings);
+            }
+            want
+        } else {
+            (0..40).map(conditional).collect()
+        };
+        agree(&got, &want, tolerance, &settings);
+
+        // Every second row on the smaller region, the others on the whole one.
+        let normalisers: Vec<Normaliser> =
+            (0..40).map(|row| if row % 2 == 0 { within.clone() } else { layer.normaliser().clone() }).collect();
+        let stacked = Normaliser::stack(&normalisers);
+        assert_eq!(stacked.rows(), 40);
+        let marks: Vec<bool> = (0..40).map(|row| row % 2 == 1 || inside[row]).collect();
+        let mixed = to_f64_vec(layer.log_prob_with(params.clone(), &points.restrict(&marks), &stacked));
+        let whole = to_f64_vec(layer.log_prob(params, &points));
+        let want: Vec<f64> = (0..40).map(|row| if row % 2 == 0 { got[row] } else { whole[row] }).collect();
+        agree(&mixed, &want, tolerance, &settings);
+    }
+}
+
+/// Whether every component has a normalising constant of its own, so that a smaller region leaves the weights of
+/// components as they are, which conditioning would change.
+fn normalised_by_component(settings: &Settings) -> bool {
+    !matches!(settings, Settings::SumOfSquares(_))
+}
+
+fn agree(got: &[f64], want: &[f64], tolerance: f64, settings: &Settings) {
+    assert_eq!(got.len(), want.len());
+    for (row, (got, want)) in got.iter().zip(want).enumerate() {
+        let close = got == want || (got - want).abs() < tolerance * want.abs().max(1.0);
+        assert!(close, "{settings:?}, row {row}: {got} {want}");
     }
 }
