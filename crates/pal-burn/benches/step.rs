@@ -33,12 +33,12 @@ fn main() {
 
     let network = || Mlp::new(INPUTS, &[512, 512], outputs, &device);
     let layer = PalLayer::new(&family, &device, DType::F32).expect("a layer");
-    let mut model = PalPredictor::new(Network::Mlp(network()), layer);
+    let mut predictor = PalPredictor::new(Network::Mlp(network()), layer);
     let mut optimiser = Optimiser::<f32>::new(OptimiserSettings::default());
     let batch = Batch { inputs: Some(x.clone()), points: points.clone(), dimension: 2, step: 0 };
     let mut layer_step = || {
-        let loss = model.loss(&batch).expect("a loss");
-        model = optimiser.step(model.clone(), loss.backward());
+        let loss = predictor.loss(&batch).expect("a loss");
+        predictor = optimiser.step(predictor.clone(), loss.backward());
     };
 
     let mut plain = network();

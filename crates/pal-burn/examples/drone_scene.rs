@@ -60,27 +60,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The network gives locations, widths and tails instead of all values at the knots.
     let head = StudentTHead::new(&layer).ok_or("the head is for splines")?;
     let network = Network::new(INPUTS, &[128, 128], head.num_params(), &device);
-    let model = PalPredictor::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
+    let predictor = PalPredictor::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
     let optimiser = OptimiserSettings { learning_rate: 2e-3, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 4, optimiser, ..TrainSettings::default() };
-    let mut trainer = Trainer::<PalPredictor, f32>::new(model, settings);
+    let mut trainer = Trainer::<PalPredictor, f32>::new(predictor, settings);
     trainer.run(&train, &validation, |_, milestone| {
         if let pal_burn::Milestone::Epoch(epoch) = milestone {
             println!("epoch {}  train {:.3}  validation {:.3}", epoch.number, epoch.train, epoch.validation);
         }
         true
     })?;
-    let model = trainer.finish();
+    let predictor = trainer.finish();
 
     let uniform = -region.volume()?.ln();
-    println!("held out: log-likelihood {:.3}, uniform {uniform:.3}", evaluate(&model, &test)?);
+    println!("held out: log-likelihood {:.3}, uniform {uniform:.3}", evaluate(&predictor, &test)?);
     let some = test.batch(&(0..test.len().min(200)).collect::<Vec<usize>>(), 0).inputs;
-    let samples = model.sample(some.clone(), 10, 1)?;
+    let samples = predictor.sample(some.clone(), 10, 1)?;
     let membership = constraint.membership()?;
     assert!(membership.contains_batch(&samples).iter().all(|inside| *inside));
     println!("{} samples, none in a wall", samples.len() / 2);
     let middle = pal::number::from_f64(test.points[1])?;
-    let north = model.layer().family().event(&real("y").ge(middle))?.probability(&model.params(some))?;
+    let north = predictor.layer().family().event(&real("y").ge(middle))?.probability(&predictor.params(some))?;
     println!("P(further up than the first walker was) of the first walkers: {:.3?}", &north[..3.min(north.len())]);
     Ok(())
 }

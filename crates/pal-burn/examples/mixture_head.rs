@@ -60,10 +60,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn fit<M: Trainable>(model: M, train: &Rows, test: &Rows) -> Result<M, Box<dyn Error>> {
+fn fit<M: Trainable>(predictor: M, train: &Rows, test: &Rows) -> Result<M, Box<dyn Error>> {
     let optimiser = OptimiserSettings { learning_rate: 3e-3, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 4, batch: 128, optimiser, ..TrainSettings::default() };
-    let mut trainer = Trainer::<M, f32>::new(model, settings);
+    let mut trainer = Trainer::<M, f32>::new(predictor, settings);
     trainer.run(train, test, |_, _| true)?;
     Ok(trainer.finish())
 }

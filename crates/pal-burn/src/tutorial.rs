@@ -99,5 +99,5 @@
 //! # Where to go from here
 //!
 //! [`Trainer`](crate::Trainer) is a training loop with batches, early stopping and checkpoints, and trains baselines
-//! without guarantees alongside; [`NetworkFile`](crate::NetworkFile) keeps a trained model. `docs/training.md` says
+//! without guarantees alongside; [`NetworkFile`](crate::NetworkFile) keeps a trained predictor. `docs/training.md` says
 //! which family and which settings to choose. `pal train` and `pal predict` do what this page does in the terminal.

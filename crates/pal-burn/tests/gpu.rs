@@ -155,21 +155,21 @@ fn data(device: &Device) -> Rows {
 fn predictor(device: &Device) -> PalPredictor {
     let layer = PalLayer::new(&family(), device, DType::F32).unwrap();
     let network = Mlp::new(2, &[16, 16], layer.num_params(), device);
-    let model = PalPredictor::new(Network::Mlp(network), layer);
-    let sizes: Vec<usize> = weights::read::<PalPredictor, f32>(&model).iter().map(Vec::len).collect();
+    let predictor = PalPredictor::new(Network::Mlp(network), layer);
+    let sizes: Vec<usize> = weights::read::<PalPredictor, f32>(&predictor).iter().map(Vec::len).collect();
     let numbers = |size: usize| (0..size).map(|k| 0.25 * (2.1 * k as f32 + size as f32).sin()).collect();
-    weights::write(model, &sizes.into_iter().map(numbers).collect::<Vec<Vec<f32>>>())
+    weights::write(predictor, &sizes.into_iter().map(numbers).collect::<Vec<Vec<f32>>>())
 }
 
 #[test]
 fn a_network_trains_as_on_the_cpu() {
     let train = |device: Device| {
         let device = device.autodiff();
-        let (model, rows) = (predictor(&device), data(&device));
-        let before = evaluate(&model, &rows).unwrap();
+        let (predictor, rows) = (predictor(&device), data(&device));
+        let before = evaluate(&predictor, &rows).unwrap();
         let optimiser = OptimiserSettings { learning_rate: 0.01, ..OptimiserSettings::default() };
         let settings = TrainSettings { epochs: 6, batch: 50, patience: None, seed: 1, optimiser };
-        let mut trainer = Trainer::<PalPredictor, f32>::new(model, settings);
+        let mut trainer = Trainer::<PalPredictor, f32>::new(predictor, settings);
         trainer.run(&rows, &rows, |_, _| true).unwrap();
         let trained = trainer.finish();
         (before, evaluate(&trained, &rows).unwrap(), trained)

@@ -52,25 +52,25 @@ fn pal_model(components: usize) -> PalPredictor {
     PalPredictor::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
 }
 
-fn logs<M: Trainable>(model: &M, points: &[f64]) -> Vec<f64> {
+fn logs<M: Trainable>(predictor: &M, points: &[f64]) -> Vec<f64> {
     let batch = Batch { inputs: None, points: points.to_vec(), dimension: 2, step: 0 };
-    model.log_prob(&batch).unwrap().into_data_dtype(DType::F64).try_into_vec().unwrap()
+    predictor.log_prob(&batch).unwrap().into_data_dtype(DType::F64).try_into_vec().unwrap()
 }
 
 /// The density integrates to 1 by the midpoint rule on a large square, and the fraction of samples in a smaller
 /// rectangle, a union of cells of the rule, is its integral there.
-fn check<M: Trainable>(model: &M, half: f64, tolerance: f64) {
+fn check<M: Trainable>(predictor: &M, half: f64, tolerance: f64) {
     let n = 800;
     let at = |k: usize| half * (2.0 * (k as f64 + 0.5) / n as f64 - 1.0);
     let points: Vec<f64> = (0..n * n).flat_map(|k| [at(k % n), at(k / n)]).collect();
-    let density: Vec<f64> = logs(model, &points).iter().map(|log| log.exp()).collect();
+    let density: Vec<f64> = logs(predictor, &points).iter().map(|log| log.exp()).collect();
     let cell = (2.0 * half / n as f64).powi(2);
     let total: f64 = density.iter().sum::<f64>() * cell;
     assert!((total - 1.0).abs() < tolerance, "{total}");
     let inside = |point: &[f64]| point[0] < -0.12 && point[1].abs() < 0.48;
     let cells = points.chunks(2).zip(&density);
     let want = cells.filter(|(point, _)| inside(point)).map(|(_, p)| p).sum::<f64>() * cell;
-    let samples = model.sample(None, 40_000, 3).unwrap();
+    let samples = predictor.sample(None, 40_000, 3).unwrap();
     let got = samples.chunks(2).filter(|point| inside(point)).count() as f64 / 40_000.0;
     // Five standard deviations of the fraction, and the error of the rule.
     assert!((got - want).abs() < 0.0125 + tolerance, "{got} {want}");
@@ -85,7 +85,7 @@ fn densities_integrate_to_one_and_samples_follow_them() {
     check(&relaxed, 8.0, 1e-3);
 }
 
-fn train<M: Trainable>(model: M, epochs: usize) -> (f64, f64) {
+fn train<M: Trainable>(predictor: M, epochs: usize) -> (f64, f64) {
     let truth = pal_model(2);
     let points = truth.sample(None, 3000, 17).unwrap();
     let rows = |points: &[f64]| Rows {
@@ -97,10 +97,10 @@ fn train<M: Trainable>(model: M, epochs: usize) -> (f64, f64) {
         dtype: DTYPE,
     };
     let (train, validation) = (rows(&points[..4000]), rows(&points[4000..]));
-    let before = evaluate(&model, &validation).unwrap();
+    let before = evaluate(&predictor, &validation).unwrap();
     let optimiser = OptimiserSettings { learning_rate: 0.02, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs, batch: 200, patience: Some(10), seed: 1, optimiser };
-    let mut trainer = Trainer::<M, f64>::new(model, settings);
+    let mut trainer = Trainer::<M, f64>::new(predictor, settings);
     trainer.run(&train, &validation, |_, _| true).unwrap();
     (before, evaluate(&trainer.finish(), &validation).unwrap())
 }
@@ -114,9 +114,9 @@ fn training_increases_the_likelihood() {
 
 #[test]
 fn a_relaxed_constraint_draws_mass_inside() {
-    let inside = |model: &Relaxed| {
+    let inside = |predictor: &Relaxed| {
         let membership = pal::formula::Constraint::from(phi()).membership().unwrap();
-        let samples = model.sample(None, 5000, 1).unwrap();
+        let samples = predictor.sample(None, 5000, 1).unwrap();
         membership.contains_batch(&samples).iter().filter(|inside| **inside).count()
     };
     let relaxed =

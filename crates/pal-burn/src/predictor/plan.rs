@@ -141,10 +141,10 @@ impl Predictor {
     /// data.
     pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<Predictor, PredictorError> {
         Ok(match self {
-            Predictor::Pal(model) => Predictor::Pal(model.start(first, points, seed)?),
-            Predictor::Mixture(model) => Predictor::Mixture(model.start(points, seed)),
-            Predictor::Flow(model) => Predictor::Flow(model),
-            Predictor::Relaxed(model) => Predictor::Relaxed(model.start(points, seed)),
+            Predictor::Pal(predictor) => Predictor::Pal(predictor.start(first, points, seed)?),
+            Predictor::Mixture(predictor) => Predictor::Mixture(predictor.start(points, seed)),
+            Predictor::Flow(predictor) => Predictor::Flow(predictor),
+            Predictor::Relaxed(predictor) => Predictor::Relaxed(predictor.start(points, seed)),
         })
     }
 }
@@ -152,28 +152,28 @@ impl Predictor {
 impl Trainable for Predictor {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
-            Predictor::Pal(model) => model.log_prob(batch),
-            Predictor::Mixture(model) => model.log_prob(batch),
-            Predictor::Flow(model) => model.log_prob(batch),
-            Predictor::Relaxed(model) => model.log_prob(batch),
+            Predictor::Pal(predictor) => predictor.log_prob(batch),
+            Predictor::Mixture(predictor) => predictor.log_prob(batch),
+            Predictor::Flow(predictor) => predictor.log_prob(batch),
+            Predictor::Relaxed(predictor) => predictor.log_prob(batch),
         }
     }
 
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
-            Predictor::Pal(model) => model.loss(batch),
-            Predictor::Mixture(model) => model.loss(batch),
-            Predictor::Flow(model) => model.loss(batch),
-            Predictor::Relaxed(model) => model.loss(batch),
+            Predictor::Pal(predictor) => predictor.loss(batch),
+            Predictor::Mixture(predictor) => predictor.loss(batch),
+            Predictor::Flow(predictor) => predictor.loss(batch),
+            Predictor::Relaxed(predictor) => predictor.loss(batch),
         }
     }
 
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {
         match self {
-            Predictor::Pal(model) => model.sample(inputs, count, seed),
-            Predictor::Mixture(model) => model.sample(inputs, count, seed),
-            Predictor::Flow(model) => model.sample(inputs, count, seed),
-            Predictor::Relaxed(model) => model.sample(inputs, count, seed),
+            Predictor::Pal(predictor) => predictor.sample(inputs, count, seed),
+            Predictor::Mixture(predictor) => predictor.sample(inputs, count, seed),
+            Predictor::Flow(predictor) => predictor.sample(inputs, count, seed),
+            Predictor::Relaxed(predictor) => predictor.sample(inputs, count, seed),
         }
     }
 }

@@ -53,7 +53,7 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
         let mut add = |name: &str, index: usize, values: &[T]| {
             tensors.push((format!("{name}.{index:05}"), bytemuck::cast_slice(values).to_vec()));
         };
-        for (index, values) in weights::read::<M, T>(&self.model).iter().enumerate() {
+        for (index, values) in weights::read::<M, T>(&self.predictor).iter().enumerate() {
             add("weights", index, values);
         }
         for (index, [first, second]) in memory.iter().enumerate() {
@@ -78,7 +78,7 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
     /// Continues from a checkpoint. The predictor, the settings (except epochs and patience) and `about` must be those
     /// of the checkpoint.
     pub fn resume(
-        model: M,
+        predictor: M,
         settings: TrainSettings,
         about: &str,
         bytes: &[u8],
@@ -99,7 +99,7 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
         if state.about != about {
             return Err(CheckpointError::Other("its data or its predictor differ".to_string()));
         }
-        let sizes: Vec<usize> = weights::read::<M, T>(&model).iter().map(Vec::len).collect();
+        let sizes: Vec<usize> = weights::read::<M, T>(&predictor).iter().map(Vec::len).collect();
         let read = |name: &str| -> Result<Vec<Vec<T>>, CheckpointError> {
             let each = sizes.iter().enumerate().map(|(index, size)| {
                 let view = file.tensor(&format!("{name}.{index:05}")).map_err(|error| damaged(error.to_string()))?;
@@ -121,7 +121,7 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
         };
         let optimiser = OptimiserState { steps: state.optimiser_steps, average_weight: state.average_weight, memory };
         Ok(Trainer {
-            model: weights::write(model, &read("weights")?),
+            predictor: weights::write(predictor, &read("weights")?),
             optimiser: Optimiser::restore(settings.optimiser, optimiser),
             settings,
             epochs: state.epochs,

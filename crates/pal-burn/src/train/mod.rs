@@ -105,7 +105,7 @@ const CHUNK: usize = 8192;
 /// A predictor in training, with weights of type `T`.
 #[derive(Clone, Debug)]
 pub struct Trainer<M, T> {
-    model: M,
+    predictor: M,
     settings: TrainSettings,
     optimiser: Optimiser<T>,
     epochs: usize,
@@ -122,9 +122,9 @@ struct Best<T> {
 
 impl<M: Trainable, T: Real> Trainer<M, T> {
     /// Prepares training; nothing is trained before [`Trainer::run`].
-    pub fn new(model: M, settings: TrainSettings) -> Trainer<M, T> {
+    pub fn new(predictor: M, settings: TrainSettings) -> Trainer<M, T> {
         let optimiser = Optimiser::new(settings.optimiser);
-        Trainer { model, settings, optimiser, epochs: 0, steps: 0, best: None }
+        Trainer { predictor, settings, optimiser, epochs: 0, steps: 0, best: None }
     }
 
     /// Returns the number of completed epochs.
@@ -187,21 +187,21 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
             }
         }
         self.epochs += 1;
-        let model = self.averaged();
-        let validation = evaluate(&model, validation)?;
+        let predictor = self.averaged();
+        let validation = evaluate(&predictor, validation)?;
         let best = self.best.as_ref().is_none_or(|best| validation > best.validation);
         if best {
-            self.best = Some(Best { epoch: self.epochs, validation, weights: weights::read(&model) });
+            self.best = Some(Best { epoch: self.epochs, validation, weights: weights::read(&predictor) });
         }
         let train = sum / count.max(1) as f64;
         Ok(Some(Epoch { number: self.epochs, train, validation, best, time: start.elapsed() }))
     }
 
     fn step(&mut self, train: &Rows, chosen: &[usize]) -> Result<f64, TrainError> {
-        let loss = self.model.loss(&train.batch(chosen, self.steps))?;
+        let loss = self.predictor.loss(&train.batch(chosen, self.steps))?;
         let value = to_f64(loss.clone());
         if value.is_finite() {
-            self.model = self.optimiser.step(self.model.clone(), loss.backward());
+            self.predictor = self.optimiser.step(self.predictor.clone(), loss.backward());
             self.steps += 1;
         }
         Ok(value)
@@ -210,13 +210,13 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
     /// Returns the predictor in its present state, without gradients: for schedule-free AdamW the average of its
     /// iterates.
     pub fn averaged(&self) -> M {
-        self.optimiser.averaged(self.model.clone()).valid()
+        self.optimiser.averaged(self.predictor.clone()).valid()
     }
 
     /// Returns the predictor of the epoch with the best validation log-likelihood.
     pub fn finish(self) -> M {
         match &self.best {
-            Some(best) => weights::write(self.model.valid(), &best.weights),
+            Some(best) => weights::write(self.predictor.valid(), &best.weights),
             None => self.averaged(),
         }
     }
@@ -243,7 +243,7 @@ impl Violation {
 /// With inputs, the same number of points is drawn for each of at most [`MAX_INPUT_ROWS`] rows, evenly spaced in
 /// `rows`.
 pub fn violation<M: Trainable>(
-    model: &M,
+    predictor: &M,
     rows: &Rows,
     membership: &Membership,
     samples: usize,
@@ -257,7 +257,7 @@ pub fn violation<M: Trainable>(
     };
     if rows.columns == 0 {
         for (block, from) in (0..samples).step_by(BLOCK).enumerate() {
-            count(model.sample(None, BLOCK.min(samples - from), block_seed(seed, block))?);
+            count(predictor.sample(None, BLOCK.min(samples - from), block_seed(seed, block))?);
         }
         return Ok(total);
     }
@@ -265,7 +265,7 @@ pub fn violation<M: Trainable>(
     let chosen: Vec<usize> = (0..rows.len()).step_by(step).collect();
     let per_row = samples.div_ceil(chosen.len().max(1));
     for (block, chosen) in chosen.chunks((BLOCK / per_row.max(1)).max(1)).enumerate() {
-        count(model.sample(rows.batch(chosen, 0).inputs, per_row, block_seed(seed, block))?);
+        count(predictor.sample(rows.batch(chosen, 0).inputs, per_row, block_seed(seed, block))?);
     }
     Ok(total)
 }
@@ -282,11 +282,11 @@ fn block_seed(seed: u64, block: usize) -> u64 {
 }
 
 /// Returns the mean log-density of the rows.
-pub fn evaluate<M: Trainable>(model: &M, rows: &Rows) -> Result<f64, PredictorError> {
+pub fn evaluate<M: Trainable>(predictor: &M, rows: &Rows) -> Result<f64, PredictorError> {
     let all: Vec<usize> = (0..rows.len()).collect();
     let mut sum = 0.0;
     for chosen in all.chunks(CHUNK) {
-        sum += to_f64_vec(model.log_prob(&rows.batch(chosen, 0))?).iter().sum::<f64>();
+        sum += to_f64_vec(predictor.log_prob(&rows.batch(chosen, 0))?).iter().sum::<f64>();
     }
     Ok(sum / rows.len().max(1) as f64)
 }
