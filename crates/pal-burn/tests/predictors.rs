@@ -179,8 +179,12 @@ fn training_starts_near_the_data() {
 /// The factors found by L-BFGS are at a minimum: changing one of them does not decrease the loss.
 #[test]
 fn scales_of_raw_polynomials_are_fitted() {
-    let settings =
-        Settings::SumOfSquares(SumOfSquaresSettings { degree: 4, components: 1, basis: Basis::Monomial, subset: None });
+    let settings = Settings::SumOfSquares(SumOfSquaresSettings {
+        degree: Some(4),
+        components: 1,
+        basis: Basis::Monomial,
+        subset: None,
+    });
     let family = Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
     let layer = PalLayer::new(&family, &device(), DTYPE).unwrap();
     let points = pal_model(2).sample(None, 1000, 17).unwrap();
@@ -211,7 +215,7 @@ fn scales_of_raw_polynomials_are_fitted() {
 #[test]
 fn files_carry_everything() {
     let settings = Settings::SumOfSquares(SumOfSquaresSettings {
-        degree: 3,
+        degree: Some(3),
         components: 2,
         basis: Basis::Orthonormal,
         subset: None,

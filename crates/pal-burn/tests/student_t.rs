@@ -97,7 +97,7 @@ fn starting_values_are_at_clusters() {
 fn sums_of_squares_have_no_such_head() {
     let [x] = reals(["x"]);
     let region = Region::new(&x.between(0, 1).into()).unwrap();
-    let settings = SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Orthonormal, subset: None };
+    let settings = SumOfSquaresSettings { degree: Some(2), components: 1, basis: Basis::Orthonormal, subset: None };
     let family = Family::new(&region, &Settings::SumOfSquares(settings)).unwrap();
     assert!(StudentTHead::new(&PalLayer::new(&family, &Device::flex(), DType::F64).unwrap()).is_none());
 }

@@ -135,7 +135,7 @@ impl FamilyArgs {
             return Ok((SplineMixture::compile(region, &settings)?.into(), None));
         }
         let settings = SumOfSquaresSettings {
-            degree: self.degree.unwrap_or(6),
+            degree: Some(self.degree.unwrap_or(6)),
             components: self.components.unwrap_or(4),
             basis: match self.basis {
                 None | Some(BasisName::Orthonormal) => Basis::Orthonormal,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquares, SumOfSquaresSettings};
+use pal::density::{Basis, Compile, Family, Knots, Settings, SplineSettings, SumOfSquares, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, GeoJsonOptions, Linear, Polygon, Ring, Var, parse_geojson, real, reals};
 use pal::query::{EntropyOptions, ModeOptions};
 use pal::region::Region;
@@ -50,7 +50,8 @@ fn spline(constraint: &Constraint, knots: usize, components: usize) -> Family {
 }
 
 fn sum_of_squares(constraint: &Constraint, degree: u16) -> SumOfSquares {
-    let settings = SumOfSquaresSettings { degree, components: 4, basis: Basis::Orthonormal, subset: None };
+    let settings =
+        SumOfSquaresSettings { degree: Some(degree), components: 4, basis: Basis::Orthonormal, subset: None };
     SumOfSquares::compile(&Region::new(constraint).unwrap(), &settings).unwrap()
 }
 

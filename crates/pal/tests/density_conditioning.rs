@@ -7,7 +7,7 @@
 mod common;
 
 use common::densities::{Case, place, scenes, star, sum_of_squares};
-use pal::density::{Basis, Conditioning, Family, Settings, SumOfSquares};
+use pal::density::{Basis, Compile, Conditioning, Family, Settings, SumOfSquares};
 use pal::formula::{Formula, Linear};
 use pal::number::from_f64;
 use pal::query::{ModeOptions, ModeStop};

@@ -21,12 +21,12 @@ fn files_hold_everything_bit_for_bit() {
         let bytes = model.to_bytes().unwrap();
         let read = Model::from_bytes(&bytes).unwrap();
         assert_eq!(bits(read.params()), bits(&params), "{case}");
-        assert_eq!((read.rows(), read.family().family().settings()), (2, case.settings.clone()), "{case}");
+        assert_eq!((read.rows(), read.family().kind().settings()), (2, case.settings.clone()), "{case}");
         assert_eq!(read.family().support().constraint().reals, case.constraint.reals, "{case}");
         // The same tensors, log-densities, gradients and samples, to the last bit.
         let tensors = |family: &Family| {
-            let parts = family.family().tensors().into_iter();
-            parts.map(|(name, shape, values)| (name, shape, bits(&values))).collect::<Vec<_>>()
+            let parts = family.kind().tensors().into_iter();
+            parts.map(|tensor| (tensor.name, tensor.shape, bits(&tensor.values))).collect::<Vec<_>>()
         };
         assert_eq!(tensors(read.family()), tensors(&family), "{case}");
         let points = case.inside(20);

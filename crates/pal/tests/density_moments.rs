@@ -3,7 +3,7 @@
 mod common;
 
 use common::densities::cubature::Cubature;
-use common::densities::{Case, PLANAR, catalogue, given_knots, in_float64, place, spline, sum_of_squares};
+use common::densities::{Case, PLANAR, catalogue, given_knots, histogram, in_float64, place, spline, sum_of_squares};
 use common::{ratio, variables};
 use pal::density::Density;
 use pal::density::{Basis, Settings};
@@ -103,6 +103,7 @@ fn uniform(case: &Case) -> Density {
             [vec![0.0], knots].concat()
         }
         Settings::SumOfSquares(_) => (0..family.num_params()).map(|k| f64::from(u8::from(k == 1))).collect(),
+        Settings::Histogram(_) => vec![0.0; family.num_params()],
     };
     family.density(&params).unwrap()
 }
@@ -110,8 +111,8 @@ fn uniform(case: &Case) -> Density {
 #[test]
 fn the_uniform_density_of_every_region() {
     for region in PLANAR.iter().chain(&["interval", "two intervals", "notched cube", "cut box 4", "simplex 5"]) {
-        for settings in [sum_of_squares(0, 1, Basis::Orthonormal), sum_of_squares(2, 1, Basis::Legendre), spline(3, 1)]
-        {
+        let flat = [sum_of_squares(0, 1, Basis::Orthonormal), sum_of_squares(2, 1, Basis::Legendre)];
+        for settings in flat.into_iter().chain([spline(3, 1), histogram(2, 1)]) {
             let case = Case::new(region, settings);
             if case.dimension() > 3 && matches!(case.settings, Settings::Spline(_)) {
                 continue;

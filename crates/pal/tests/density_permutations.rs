@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::densities::{Case, given_knots, in_float64, spline, sum_of_squares};
+use common::densities::{Case, given_bins, given_knots, histogram, in_float64, spline, sum_of_squares};
 use common::{Dice, variables};
-use pal::density::{Basis, Knots, Settings, SplineSettings};
+use pal::density::{Basis, HistogramSettings, Knots, Settings, SplineSettings};
 use pal::formula::{Constraint, Linear};
 use pal::moments::Exponents;
+use pal::number::Rational;
 use pal::number::from_f64;
 use pal::polynomial::Polynomial;
 use pal::query::{EntropyOptions, ModeOptions};
@@ -30,6 +31,9 @@ fn reorder(case: &Case, order: &[usize]) -> Case {
         Settings::Spline(SplineSettings { knots: Knots::At(lists), components }) => {
             Settings::Spline(SplineSettings { knots: Knots::At(permuted(lists, order)), components: *components })
         }
+        Settings::Histogram(HistogramSettings { knots: Knots::At(lists), components }) => {
+            Settings::Histogram(HistogramSettings { knots: Knots::At(permuted(lists, order)), components: *components })
+        }
         other => other.clone(),
     };
     let constraint = Constraint { reals, ..case.constraint.clone() };
@@ -41,17 +45,22 @@ fn reorder_params(case: &Case, params: &[f64], order: &[usize]) -> Vec<f64> {
     let components = match &case.settings {
         Settings::Spline(settings) => settings.components,
         Settings::SumOfSquares(settings) => settings.components,
+        Settings::Histogram(settings) => settings.components,
     };
-    let lengths: Vec<usize> = case.knots().iter().map(|axis| 2 * axis.len()).collect();
+    let length = |axis: &Vec<Rational>| match &case.settings {
+        Settings::Histogram(_) => axis.len() - 1,
+        _ => 2 * axis.len(),
+    };
+    let lengths: Vec<usize> = case.knots().iter().map(length).collect();
     let component = |part: &[f64]| -> Vec<f64> {
         let rest = &part[1..];
         let moved: Vec<f64> = match &case.settings {
-            Settings::Spline(_) => {
+            Settings::Spline(_) | Settings::Histogram(_) => {
                 let start = |axis: usize| lengths[..axis].iter().sum::<usize>();
                 order.iter().flat_map(|axis| rest[start(*axis)..][..lengths[*axis]].to_vec()).collect()
             }
             Settings::SumOfSquares(settings) => {
-                let set = Exponents::total_degree(order.len(), settings.degree).unwrap();
+                let set = Exponents::total_degree(order.len(), settings.degree.unwrap()).unwrap();
                 let old: Vec<Vec<u16>> = set.iter().map(<[u16]>::to_vec).collect();
                 // The new exponent alpha belongs to the old one with alpha[k] at place order[k].
                 let place = |alpha: &[u16]| {
@@ -78,6 +87,8 @@ fn cases() -> Vec<Case> {
         ("notched cube", spline(2, 2)),
         ("simplex 3", spline(3, 1)),
         ("notched cube", sum_of_squares(2, 2, Basis::Legendre)),
+        ("triangle", given_bins(&axes, 2)),
+        ("notched cube", histogram(2, 2)),
     ]
     .map(|(region, settings)| Case::new(region, settings))
     .into()

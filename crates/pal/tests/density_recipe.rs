@@ -2,7 +2,8 @@
 //! library.
 
 use pal::density::{
-    Basis, Family, Knots, Recipe, Settings, SplineRecipe, SplineSettings, Subset, SumOfSquaresSettings,
+    Basis, Family, HistogramMixture, HistogramRecipe, HistogramSettings, Knots, Settings, SplineMixture, SplineRecipe,
+    SplineSettings, Subset, SumOfSquares, SumOfSquaresRecipe, SumOfSquaresSettings,
 };
 use pal::formula::{Formula, reals};
 use pal::number::Rational;
@@ -36,6 +37,33 @@ fn integral(recipe: &SplineRecipe, form: &[f64], theta: &[f64]) -> f64 {
     form[0]
 }
 
+/// A multilinear form of the weights of bins along all axes, given by their logarithms.
+fn weighted_volume(recipe: &HistogramRecipe, form: &[f64], theta: &[f64]) -> f64 {
+    let (mut at, mut form) = (0, form.to_vec());
+    for bins in &recipe.bins {
+        let across = form.len() / bins;
+        let mut contracted = vec![0.0; across];
+        for (row, theta) in form.chunks(across).zip(&theta[at..]) {
+            contracted.iter_mut().zip(row).for_each(|(c, r)| *c += theta.exp() * r);
+        }
+        (at, form) = (at + bins, contracted);
+    }
+    form[0]
+}
+
+enum Recipe {
+    Spline(SplineRecipe),
+    SumOfSquares(SumOfSquaresRecipe),
+    Histogram(HistogramRecipe),
+}
+
+fn recipe(family: &Family) -> Recipe {
+    let spline = family.downcast::<SplineMixture>().map(|kind| Recipe::Spline(kind.recipe()));
+    let squares = family.downcast::<SumOfSquares>().map(|kind| Recipe::SumOfSquares(kind.recipe()));
+    let histogram = family.downcast::<HistogramMixture>().map(|kind| Recipe::Histogram(kind.recipe()));
+    spline.or(squares).or(histogram).unwrap()
+}
+
 /// The log-density of one point under one parameter vector.
 fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
     match recipe {
@@ -53,9 +81,18 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
             };
             parts.iter().zip(&weights).map(term).sum::<f64>().ln()
         }
+        Recipe::Histogram(recipe) => {
+            let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
+            let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
+            let term = |(part, weight): (&&[f64], &f64)| {
+                let integral = weighted_volume(recipe, &recipe.form, &part[1..]);
+                (weight + dot(&part[1..], features) - integral.ln() - recipe.log_volume).exp()
+            };
+            parts.iter().zip(&weights).map(term).sum::<f64>().ln()
+        }
         Recipe::SumOfSquares(recipe) => {
             let damp = |z: &f64| {
-                if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
+                if recipe.reparametrised { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
             };
             let (mut above, mut below) = (0.0, 0.0);
             for part in params.chunks(recipe.size + 1) {
@@ -72,11 +109,15 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
     }
 }
 
+fn histogram(bins: usize, components: usize) -> Settings {
+    Settings::Histogram(HistogramSettings { knots: Knots::Uniform(bins + 1), components })
+}
+
 fn agree(phi: Formula, settings: Settings, points: &[f64]) {
     let family = Family::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
-    let recipe = family.recipe();
+    let recipe = recipe(&family);
     let (features, inside) = family.features(points).unwrap();
-    let width = family.family().num_features();
+    let width = family.kind().num_features();
     for seed in 0..5 {
         let params = family.random_params(1, seed);
         let want = family.log_prob(&params, points).unwrap();
@@ -100,17 +141,21 @@ fn forms_of_conditions_and_moments() {
     let gamma = (&x - 2 * &y).le(tenths(4));
     let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 3 });
     let sum_of_squares =
-        |basis| Settings::SumOfSquares(SumOfSquaresSettings { degree: 3, components: 2, basis, subset: None });
-    for settings in
-        [spline, sum_of_squares(Basis::Orthonormal), sum_of_squares(Basis::Legendre), sum_of_squares(Basis::Monomial)]
-    {
+        |basis| Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(3), components: 2, basis, subset: None });
+    for settings in [
+        spline,
+        sum_of_squares(Basis::Orthonormal),
+        sum_of_squares(Basis::Legendre),
+        sum_of_squares(Basis::Monomial),
+        histogram(5, 3),
+    ] {
         let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let params = family.random_params(1, 3);
         // Of a point, only the fraction of each component in the sum matters: the ratio of two sums over all components
         // is taken instead.
         let weighted = |form: Vec<f64>| -> f64 {
             let log_volume = family.support().grid().log_volume();
-            match family.recipe() {
+            match recipe(&family) {
                 Recipe::Spline(recipe) => {
                     let integral = |form: &[f64], part: &[f64]| integral(&recipe, form, &part[1..]);
                     let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
@@ -119,11 +164,19 @@ fn forms_of_conditions_and_moments() {
                         |(part, w): (&&[f64], &f64)| w.exp() * integral(&form, part) / integral(&recipe.form, part);
                     parts.iter().zip(&weights).map(share).sum()
                 }
+                Recipe::Histogram(recipe) => {
+                    let integral = |form: &[f64], part: &[f64]| weighted_volume(&recipe, form, &part[1..]);
+                    let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
+                    let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
+                    let fraction =
+                        |(part, w): (&&[f64], &f64)| w.exp() * integral(&form, part) / integral(&recipe.form, part);
+                    parts.iter().zip(&weights).map(fraction).sum()
+                }
                 Recipe::SumOfSquares(mut recipe) => {
                     // Features that are one of the unit vectors give the squares of coefficients; the forms are summed
                     // by hand.
                     let damp = |z: &f64| {
-                        if recipe.damped { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
+                        if recipe.reparametrised { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
                     };
                     let sum = |gram: &[f64]| -> f64 {
                         params
@@ -144,15 +197,15 @@ fn forms_of_conditions_and_moments() {
                 }
             }
         };
-        let probability = weighted(family.form_constants(&gamma, &[]).unwrap());
+        let probability = weighted(family.normaliser_tensor(&gamma, &[]).unwrap());
         let want = family.event(&gamma).unwrap().probability(&params).unwrap()[0];
         assert!((probability - want).abs() < 1e-12, "{settings:?}: {probability} {want}");
-        let share = weighted(family.form_constants(&Formula::yes(), &[1, 0]).unwrap());
+        let share = weighted(family.normaliser_tensor(&Formula::yes(), &[1, 0]).unwrap());
         let mean = family.mean(&params).unwrap()[0];
         let ends = family.support().grid().axes()[0].positions();
         let (low, high) = (ends[0], ends[ends.len() - 1]);
         assert!((low + share * (high - low) - mean).abs() < 1e-11, "{settings:?}");
-        assert!(family.form_constants(&gamma, &[1]).is_err());
+        assert!(family.normaliser_tensor(&gamma, &[1]).is_err());
     }
 }
 
@@ -164,7 +217,7 @@ fn derivatives_of_features() {
     let at = |list: &[i64]| list.iter().map(|p| Rational::from_parts((*p).into(), 4u64.into())).collect();
     let knots = Knots::At(vec![at(&[-4, -1, 2, 12]), at(&[0, 3, 4])]);
     let sum_of_squares =
-        |basis, subset| Settings::SumOfSquares(SumOfSquaresSettings { degree: 4, components: 2, basis, subset });
+        |basis, subset| Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(4), components: 2, basis, subset });
     for settings in [
         Settings::Spline(SplineSettings { knots, components: 2 }),
         sum_of_squares(Basis::Orthonormal, None),
@@ -205,7 +258,7 @@ fn no_mass_is_exactly_none() {
     let room = x.between(0, 10) & y.between(0, 10) & !obstacle.clone();
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(11), components: 1 });
     let family = Family::new(&Region::new(&room.into()).unwrap(), &settings).unwrap();
-    let Recipe::Spline(recipe) = family.recipe() else { panic!("a spline") };
+    let recipe = family.downcast::<SplineMixture>().unwrap().recipe();
     for (value, derivative) in [(1.0, 0.0), (0.3, -2.0)] {
         for knot in 3..=7 {
             let mut theta = vec![0.0; 44];
@@ -227,18 +280,19 @@ fn parts_without_volume_beyond_the_box() {
     for settings in [
         Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 2 }),
         Settings::SumOfSquares(SumOfSquaresSettings {
-            degree: 2,
+            degree: Some(2),
             components: 2,
             basis: Basis::Orthonormal,
             subset: None,
         }),
+        histogram(2, 2),
     ] {
         let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let points = [0.5, 0.5, 3.0, 0.5, 0.0, 1.0, 1.0, 0.0, 2.0, 0.5];
         assert_eq!(family.contains(&points), [true, false, true, true, false]);
         let (features, inside) = family.features(&points).unwrap();
         assert_eq!(inside, family.contains(&points));
-        let width = family.family().num_features();
+        let width = family.kind().num_features();
         assert!(features[width..2 * width].iter().all(|f| *f == 0.0));
         let logs = family.log_prob(&family.random_params(1, 1), &points).unwrap();
         assert_eq!(logs.iter().map(|log| log.is_finite()).collect::<Vec<_>>(), inside);
@@ -265,6 +319,17 @@ fn splines_in_one_to_four_dimensions() {
 }
 
 #[test]
+fn histograms_in_one_to_five_dimensions() {
+    let [x, y, z, v, w] = reals(["x", "y", "z", "v", "w"]);
+    agree(x.between(0, 1) & !(x.gt(tenths(4)) & x.lt(tenths(5))), histogram(6, 2), &lattice(1, 40));
+    let plane = x.between(0, 1) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
+    agree(plane.clone(), histogram(9, 3), &lattice(2, 60));
+    let space = plane & z.between(0, 1) & (&x + &y + &z).le(2);
+    agree(space.clone(), histogram(3, 2), &lattice(3, 40));
+    agree(space & v.between(0, 1) & w.between(0, 1) & (&v + &w).ge(tenths(5)), histogram(2, 2), &lattice(5, 40));
+}
+
+#[test]
 fn sums_of_squares_in_every_basis() {
     let [x, y, z] = reals(["x", "y", "z"]);
     let plane = x.between(0, 1) & y.between(0, 1) & !((&x + &y).le(tenths(7)) & x.ge(tenths(2)));
@@ -273,12 +338,12 @@ fn sums_of_squares_in_every_basis() {
         for subset in [None, Some(Subset { terms: 7, seed: 3 })] {
             agree(
                 plane.clone(),
-                Settings::SumOfSquares(SumOfSquaresSettings { degree: 5, components: 3, basis, subset }),
+                Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(5), components: 3, basis, subset }),
                 &lattice(2, 60),
             );
             agree(
                 space.clone(),
-                Settings::SumOfSquares(SumOfSquaresSettings { degree: 3, components: 2, basis, subset }),
+                Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(3), components: 2, basis, subset }),
                 &lattice(3, 60),
             );
         }

@@ -15,7 +15,7 @@ fn exact(x: f64) -> Rational {
 }
 
 fn sum_of_squares(phi: &Formula, degree: u16, components: usize, basis: Basis) -> Family {
-    let settings = SumOfSquaresSettings { degree, components, basis, subset: None };
+    let settings = SumOfSquaresSettings { degree: Some(degree), components, basis, subset: None };
     Family::new(&Region::new(&phi.clone().into()).unwrap(), &Settings::SumOfSquares(settings)).unwrap()
 }
 

@@ -21,8 +21,9 @@ fn region(n: usize) -> Formula {
 
 fn cases() -> Vec<(usize, Settings)> {
     let spline = |knots, components| Settings::Spline(SplineSettings { knots: Knots::Uniform(knots), components });
-    let sum_of_squares =
-        |degree, basis| Settings::SumOfSquares(SumOfSquaresSettings { degree, components: 3, basis, subset: None });
+    let sum_of_squares = |degree, basis| {
+        Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(degree), components: 3, basis, subset: None })
+    };
     let mut cases =
         vec![(1, spline(7, 2)), (2, spline(5, 1)), (2, spline(14, 8)), (3, spline(4, 2)), (4, spline(3, 2))];
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
@@ -41,7 +42,7 @@ struct Case {
 fn make(n: usize, settings: &Settings, rows: usize) -> Case {
     let family = Family::new(&Region::new(&region(n).into()).unwrap(), settings).unwrap();
     let uniform = Settings::SumOfSquares(SumOfSquaresSettings {
-        degree: 0,
+        degree: Some(0),
         components: 1,
         basis: Basis::Orthonormal,
         subset: None,

@@ -87,7 +87,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             title: "Waves on a star",
             constraint: star,
             settings: Settings::SumOfSquares(SumOfSquaresSettings {
-                degree: 8,
+                degree: Some(8),
                 components: WAVES.len(),
                 basis: Basis::Orthonormal,
                 subset: None,

@@ -141,7 +141,7 @@ pub fn family_name(family: &Family) -> String {
             };
             format!("spline mixture: {knots}{}", counted(components, "component"))
         }
-        Settings::SumOfSquares(SumOfSquaresSettings { degree, components, .. }) => {
+        Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(degree), components, .. }) => {
             format!("sum of squares: degree {degree}, {}", counted(components, "component"))
         }
     }

@@ -118,7 +118,7 @@ pub(crate) struct MeshCubature {
 }
 
 impl MeshCubature {
-    /// Rules that are exact for polynomials of the given degree.
+    /// MeshCubature that are exact for polynomials of the given degree.
     pub fn new(dimension: usize, degree: Degree) -> MeshCubature {
         MeshCubature {
             cuboid: CubatureRule::cuboid(dimension, degree.axis),

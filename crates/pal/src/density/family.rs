@@ -2,6 +2,7 @@
 //!
 //! Parameter vectors and points come row by row in flat slices. One parameter vector serves all points, or there is one for each.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -10,10 +11,9 @@ use super::Density;
 use super::cubature::MeshCubature;
 use super::error::DensityError;
 use super::kind::{Expansion, FamilyKind, Form};
-use super::recipe::Recipe;
 use super::support::Support;
 use super::weights::log_sum_exp;
-use super::{BinIndex, Grid, Settings, SplineMixture, SumOfSquares};
+use super::{BinIndex, Grid, Settings};
 use crate::region::Region;
 
 /// A family of densities compiled on a constraint: immutable, cheap to clone, shared between threads.
@@ -31,7 +31,7 @@ use crate::region::Region;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Family {
-    family: Arc<dyn FamilyKind>,
+    kind: Arc<dyn FamilyKind>,
 }
 
 /// One parameter vector on its way to a density.
@@ -60,20 +60,32 @@ const BLOCK: usize = 2048;
 impl Family {
     /// Compiles a family on a region.
     pub fn new(region: &Region, settings: &Settings) -> Result<Family, DensityError> {
-        Ok(match settings {
-            Settings::Spline(settings) => SplineMixture::compile(region, settings)?.into(),
-            Settings::SumOfSquares(settings) => SumOfSquares::compile(region, settings)?.into(),
-        })
+        settings.compile(region)
     }
 
-    /// The family.
-    pub fn family(&self) -> &dyn FamilyKind {
-        &*self.family
+    /// The family as one of a certain kind; `None` if it is of another.
+    ///
+    /// ```
+    /// use pal::density::{Family, HistogramMixture, SplineMixture, SplineSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x] = reals(["x"]);
+    /// let family = Family::new(&Region::new(&x.between(0, 1).into())?, &SplineSettings::default().into())?;
+    /// assert_eq!(family.downcast::<SplineMixture>().unwrap().recipe().components, 8);
+    /// assert!(family.downcast::<HistogramMixture>().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn downcast<K: FamilyKind>(&self) -> Option<&K> {
+        (&*self.kind as &dyn Any).downcast_ref()
+    }
+
+    /// What the kind of the family provides.
+    pub fn kind(&self) -> &dyn FamilyKind {
+        &*self.kind
     }
 
     /// The constraint and its pieces.
     pub fn support(&self) -> &Arc<Support> {
-        self.family.support()
+        self.kind.support()
     }
 
     /// The number of variables.
@@ -83,23 +95,19 @@ impl Family {
 
     /// Parameters per density.
     pub fn num_params(&self) -> usize {
-        self.family.num_params()
+        self.kind.num_params()
     }
 
     /// Components of the mixture.
     pub fn num_components(&self) -> usize {
-        self.family.num_components()
+        self.kind.num_components()
     }
 
     /// Parameter vectors with independent standard normal entries.
     pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
-        let normal = |stream: &mut crate::random::Stream| {
-            let (u, v) = (stream.unit(), stream.unit());
-            (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
-        };
         let row = |row: usize| {
             let mut stream = crate::random::Stream::new(seed, row as u64);
-            (0..self.num_params()).map(|_| normal(&mut stream)).collect::<Vec<f64>>()
+            (0..self.num_params()).map(|_| stream.normal()).collect::<Vec<f64>>()
         };
         (0..rows).flat_map(row).collect()
     }
@@ -120,9 +128,9 @@ impl Family {
         let mut gradient = vec![0.0; params.len()];
         let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
         parts.zip(cotangent.par_chunks(components)).for_each(|(((gradient, row), params), cotangent)| {
-            let mut coefficients = vec![0.0; self.family.gradient_len()];
+            let mut coefficients = vec![0.0; self.kind.gradient_len()];
             self.pull_back_integrals(row, cotangent, &mut coefficients);
-            self.family.pull_back(params, &coefficients, gradient);
+            self.kind.pull_back(params, &coefficients, gradient);
         });
         Ok(gradient)
     }
@@ -145,24 +153,20 @@ impl Family {
         if !inside { f64::NEG_INFINITY } else { self.density_of(row).log_density_inside(point) }
     }
 
-    /// How a framework computes log-densities by tensor operations, given the features of points.
-    pub fn recipe(&self) -> Recipe {
-        self.family.recipe()
-    }
-
     /// Which points may have a positive density, row by row: those that satisfy the constraint. Parts of it without volume do not count where they lie
     /// beyond the box around all others.
     pub fn contains(&self, points: &[f64]) -> Vec<bool> {
         let mut inside = self.support().membership().contains_batch(points);
         let grid = self.support().grid();
+        let may_be_positive = |y: &[f64]| grid.box_contains(y) && !self.kind.in_empty_bin(y);
         inside
             .iter_mut()
             .zip(points.chunks(self.dimension()))
-            .for_each(|(flag, y)| *flag = *flag && grid.box_contains(y));
+            .for_each(|(flag, y)| *flag = *flag && may_be_positive(y));
         inside
     }
 
-    /// The features of points, row by row, for [`Family::recipe`]; and which points are inside the constraint, as [`Family::contains`] tells. Features
+    /// The features of points, row by row, for the recipe of its kind; and which points are inside the constraint, as [`Family::contains`] tells. Features
     /// of a point outside are 0.
     pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
         self.feature_derivatives(points, &vec![0; self.dimension()])
@@ -175,7 +179,7 @@ impl Family {
     /// use pal::density::{Basis, Family, Settings, SumOfSquaresSettings};
     /// use pal::{formula::reals, region::Region};
     /// let [x] = reals(["x"]);
-    /// let settings = Settings::SumOfSquares(SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Legendre, subset: None });
+    /// let settings = Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(2), components: 1, basis: Basis::Legendre, subset: None });
     /// let family = Family::new(&Region::new(&x.between(-1, 1).into())?, &settings)?;
     /// // The third function is sqrt(5) (3 x^2 - 1) / 2.
     /// let (slopes, _) = family.feature_derivatives(&[0.5], &[1])?;
@@ -185,10 +189,10 @@ impl Family {
     pub fn feature_derivatives(&self, points: &[f64], orders: &[u16]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
         self.pair(1, points)?;
         self.check_length("orders of derivatives", orders.len(), self.dimension(), 1)?;
-        let (dimension, width) = (self.dimension(), self.family.num_features());
+        let (dimension, width) = (self.dimension(), self.kind.num_features());
         let inside = self.contains(points);
         let mut features = vec![0.0; inside.len() * width];
-        if orders.iter().any(|order| usize::from(*order) > self.family.degree().axis) {
+        if orders.iter().any(|order| usize::from(*order) > self.kind.degree().axis) {
             return Ok((features, inside));
         }
         let fill = |((features, points), inside): ((&mut [f64], &[f64]), &[bool])| {
@@ -196,7 +200,7 @@ impl Family {
             let rows = features.chunks_mut(width).zip(points.chunks(dimension)).zip(inside);
             for ((features, point), _) in rows.filter(|(_, inside)| **inside) {
                 self.support().grid().locate(point, &mut bin, &mut t);
-                self.family.features(&bin, &t, orders, features);
+                self.kind.features(&bin, &t, orders, features);
             }
         };
         // The batch of a network: calling other threads would take longer than the work.
@@ -222,13 +226,13 @@ impl Family {
             let tasks =
                 points.par_chunks(BLOCK * dimension).zip(cotangent.par_chunks(BLOCK)).zip(inside.par_chunks(BLOCK));
             let parts = tasks.map(|((points, cotangent), inside)| {
-                let mut sums = Cotangents::new(&rows[0], &*self.family);
+                let mut sums = Cotangents::new(&rows[0], &*self.kind);
                 let each = points.chunks(dimension).zip(cotangent).zip(inside).filter(|(_, inside)| **inside);
                 each.for_each(|((point, g), _)| self.add_point(&rows[0], point, *g, &mut sums));
                 sums
             });
             let parts: Vec<Cotangents> = parts.collect();
-            let mut total = Cotangents::new(&rows[0], &*self.family);
+            let mut total = Cotangents::new(&rows[0], &*self.kind);
             parts.iter().for_each(|part| total.add(part));
             self.finish(&rows[0], params, total, &mut gradient);
             return Ok(gradient);
@@ -236,7 +240,7 @@ impl Family {
         let parts = gradient.par_chunks_mut(per).zip(rows.par_iter()).zip(params.par_chunks(per));
         let given = points.par_chunks(dimension).zip(cotangent.par_iter()).zip(inside);
         parts.zip(given).for_each(|(((gradient, row), params), ((point, g), inside))| {
-            let mut sums = Cotangents::new(row, &*self.family);
+            let mut sums = Cotangents::new(row, &*self.kind);
             if inside {
                 self.add_point(row, point, *g, &mut sums);
             }
@@ -261,7 +265,7 @@ impl Family {
     }
 
     pub(crate) fn density_of(&self, row: &Row) -> Density {
-        Density::new(self.support().clone(), self.family.functions(&row.expansion), row.log_weights.clone())
+        Density::new(self.support().clone(), self.kind.functions(&row.expansion), row.log_weights.clone())
     }
 
     /// Like [`Family::rows`], for questions that a density of 0 has no answer to.
@@ -282,20 +286,20 @@ impl Family {
         if let Some(at) = params.iter().position(|p| !p.is_finite()) {
             return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
         }
-        let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.family.expand(params)).collect();
+        let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.kind.expand(params)).collect();
         if let Some(row) = expansions.iter().position(|e| e.coefficients.iter().any(|c| !c.is_finite())) {
             let size = |column: &usize| params[row * per + column].abs();
             let column = (0..per).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
             return Err(DensityError::Parameter { row, column, value: params[row * per + column] });
         }
-        let integrals = self.integrals(self.family.normaliser(), self.support(), &[], &expansions);
+        let integrals = self.integrals(self.kind.normaliser(), self.support(), &[], &expansions);
         let components = self.num_components();
         let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
         Ok(parts
             .map(|((expansion, integrals), params)| {
                 let log = |(i, scale): (&f64, &f64)| if *i < NO_MASS { f64::NEG_INFINITY } else { i.ln() + scale };
                 let log_integrals: Vec<f64> = integrals.iter().zip(&expansion.log_scales).map(log).collect();
-                let weights = self.family.log_weights(params, &log_integrals);
+                let weights = self.kind.log_weights(params, &log_integrals);
                 let log_weights = weights.iter().zip(&expansion.log_scales).map(|(w, s)| w + s).collect();
                 Row { expansion, log_integrals, log_weights }
             })
@@ -313,7 +317,7 @@ impl Family {
     ) -> Vec<f64> {
         let components = self.num_components();
         let mut integrals = form.integrals(expansions);
-        let volume: f64 = support.mesh.elements.iter().map(|element| element.volume).sum();
+        let volume: f64 = support.mesh().elements.iter().map(|element| element.volume).sum();
         // Most integrals pass at a glance.
         let suspect = CANCELLATION * form.largest_scale(volume);
         integrals.par_chunks_mut(components).zip(expansions).for_each(|(integrals, expansion)| {
@@ -328,12 +332,12 @@ impl Family {
 
     fn by_cubature(&self, support: &Support, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let rules = MeshCubature::new(self.dimension(), self.family.degree().times(extra));
-        let functions = self.family.functions(expansion);
+        let rules = MeshCubature::new(self.dimension(), self.kind.degree().times(extra));
+        let functions = self.kind.functions(expansion);
         let mut sum = 0.0;
-        for element in &support.mesh.elements {
+        for element in &support.mesh().elements {
             rules.visit(element, |t, weight| {
-                let weight = weight * support.mesh.grid.monomial(&element.bin, t, powers);
+                let weight = weight * support.mesh().grid.monomial(&element.bin, t, powers);
                 sum += weight * functions.value(component, &element.bin, t);
             });
         }
@@ -364,7 +368,7 @@ impl Family {
             .zip(cotangent)
             .map(|((i, s), g)| if *i == f64::NEG_INFINITY { 0.0 } else { g * (s - i).exp() })
             .collect();
-        let form = self.family.normaliser();
+        let form = self.kind.normaliser();
         let mut direct = weights.clone();
         for (c, weight) in direct.iter_mut().enumerate() {
             let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
@@ -378,9 +382,9 @@ impl Family {
         form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
         if direct != weights {
             let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
-            let rules = MeshCubature::new(self.dimension(), self.family.degree());
-            let functions = self.family.functions(&row.expansion);
-            for element in &self.support().mesh.elements {
+            let rules = MeshCubature::new(self.dimension(), self.kind.degree());
+            let functions = self.kind.functions(&row.expansion);
+            for element in &self.support().mesh().elements {
                 rules.visit(element, |t, weight| {
                     let weights: Vec<f64> = rest.iter().map(|w| w * weight).collect();
                     functions.add_gradient(&element.bin, t, &weights, coefficients);
@@ -397,7 +401,7 @@ impl Family {
         if !Grid::in_bin(&t) {
             return;
         }
-        let functions = &sums.functions.get_or_insert_with(|| self.family.functions(&row.expansion)).clone();
+        let functions = &sums.functions.get_or_insert_with(|| self.kind.functions(&row.expansion)).clone();
         let logs: Vec<f64> = row
             .log_weights
             .iter()
@@ -420,9 +424,9 @@ impl Family {
 
     fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
         let mut integrals = vec![0.0; row.log_integrals.len()];
-        self.family.pull_back_weights(params, &row.log_integrals, &sums.weights, gradient, &mut integrals);
+        self.kind.pull_back_weights(params, &row.log_integrals, &sums.weights, gradient, &mut integrals);
         self.pull_back_integrals(row, &integrals, &mut sums.coefficients);
-        self.family.pull_back(params, &sums.coefficients, gradient);
+        self.kind.pull_back(params, &sums.coefficients, gradient);
     }
 }
 
@@ -451,7 +455,7 @@ impl Cotangents {
 }
 
 impl<F: FamilyKind + 'static> From<F> for Family {
-    fn from(family: F) -> Family {
-        Family { family: Arc::new(family) }
+    fn from(kind: F) -> Family {
+        Family { kind: Arc::new(kind) }
     }
 }

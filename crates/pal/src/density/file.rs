@@ -1,20 +1,20 @@
-//! Family families and models as safetensors files.
+//! Families and models as safetensors files.
 //!
-//! A file holds the compiled tensors (f64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON) and a checksum. A model is
-//! a compiled family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into pieces anew.
+//! A file holds the compiled tensors (float64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON)
+//! and a checksum. A model is a family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts
+//! the constraint into elements anew.
 
 use std::collections::{BTreeMap, HashMap};
 
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
-use super::Density;
-use super::{DensityError, Family, Settings, SplineMixture, SumOfSquares};
+use super::{Density, DensityError, Family, Settings};
 use crate::checksum::checksum;
 use crate::formula::{SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::region::Region;
 
-/// What this code writes and reads.
-const VERSION: &str = "pal-density-1";
+/// The version that this code writes and reads.
+const VERSION: &str = "pal-density-2";
 
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -22,17 +22,17 @@ pub enum FileError {
     /// Not a safetensors file.
     #[error("not a safetensors file, or a damaged one")]
     Format(#[from] safetensors::SafeTensorError),
-    /// Something else, or written by another version.
-    #[error("not a compiled density: its version is `{0}`, expected `{VERSION}`; make one with `pal compile`")]
+    /// Another kind of file, or one that another version wrote.
+    #[error("not a density file of this version: its version is `{0}`, expected `{VERSION}`; compile it anew")]
     Version(String),
     /// The content was changed after it was written.
     #[error("the checksum does not match: the file was changed or damaged")]
     Checksum,
-    /// A part is missing or has the wrong shape.
+    /// A tensor or entry is missing or has the wrong shape.
     #[error("{0}")]
     Content(String),
-    /// A compiled family without parameters.
-    #[error("the file holds a compiled family without parameters; `pal model` adds some")]
+    /// A family without parameters, where a model was expected.
+    #[error("the file holds a compiled family without parameters")]
     NoParams,
     /// The constraint in the file cannot be read.
     #[error("the constraint in the file")]
@@ -46,6 +46,35 @@ pub enum FileError {
     /// The family does not fit its constraint or parameters.
     #[error(transparent)]
     Density(#[from] DensityError),
+}
+
+/// A tensor on its way to a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedTensor {
+    /// The name in the file.
+    pub name: &'static str,
+    /// The length of every axis.
+    pub shape: Vec<usize>,
+    /// All entries, the last axis running fastest.
+    pub values: Vec<f64>,
+}
+
+/// The tensors of a file by name.
+#[derive(Clone, Debug, Default)]
+pub struct FileTensors {
+    tensors: HashMap<String, (Vec<usize>, Vec<f64>)>,
+}
+
+impl FileTensors {
+    /// Takes out a tensor, with its shape.
+    pub fn take(&mut self, name: &str) -> Result<(Vec<usize>, Vec<f64>), FileError> {
+        self.take_optional(name).ok_or_else(|| FileError::Content(format!("the tensor `{name}` is missing")))
+    }
+
+    /// Takes out a tensor that need not be there.
+    pub fn take_optional(&mut self, name: &str) -> Option<(Vec<usize>, Vec<f64>)> {
+        self.tensors.remove(name)
+    }
 }
 
 /// A compiled family together with parameter vectors: densities ready for questions.
@@ -106,21 +135,21 @@ impl Family {
     }
 }
 
+/// Name, shape and bytes.
 type Tensor = (String, Vec<usize>, Vec<u8>);
 
-fn write(compiled: &Family, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
-    let constraint = write_smtlib(compiled.support().constraint())?;
-    let settings = serde_json::to_string(&compiled.family().settings())?;
-    let bytes = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let mut tensors: Vec<Tensor> = compiled
-        .family()
+fn write(family: &Family, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
+    let constraint = write_smtlib(family.support().constraint())?;
+    let settings = serde_json::to_string(&family.kind().settings())?;
+    let mut tensors: Vec<Tensor> = family
+        .kind()
         .tensors()
         .into_iter()
-        .map(|(name, shape, values)| (name.to_string(), shape, bytes(&values)))
+        .map(|tensor| (tensor.name.to_string(), tensor.shape, to_bytes(&tensor.values)))
         .collect();
     if let Some(params) = params {
-        let width = compiled.num_params();
-        tensors.push(("params".to_string(), vec![params.len() / width, width], bytes(params)));
+        let width = family.num_params();
+        tensors.push(("params".to_string(), vec![params.len() / width, width], to_bytes(params)));
     }
     pack(constraint, settings, tensors)
 }
@@ -129,7 +158,7 @@ fn pack(constraint: String, settings: String, mut tensors: Vec<Tensor>) -> Resul
     tensors.sort();
     let metadata = HashMap::from([
         ("version".to_string(), VERSION.to_string()),
-        ("checksum".to_string(), sum(&constraint, &settings, &tensors)),
+        ("checksum".to_string(), checksum_of(&constraint, &settings, &tensors)),
         ("constraint".to_string(), constraint),
         ("settings".to_string(), settings),
     ]);
@@ -137,11 +166,11 @@ fn pack(constraint: String, settings: String, mut tensors: Vec<Tensor>) -> Resul
         .iter()
         .map(|(name, shape, data)| TensorView::new(Dtype::F64, shape.clone(), data).map(|view| (name.clone(), view)));
     let views: Vec<_> = views.collect::<Result<_, _>>()?;
-    in_order(&safetensors::serialize(views, Some(metadata))?)
+    with_sorted_header(&safetensors::serialize(views, Some(metadata))?)
 }
 
 /// The same file with the names in its header sorted: metadata come in any order, and equal content should make equal bytes.
-fn in_order(file: &[u8]) -> Result<Vec<u8>, FileError> {
+fn with_sorted_header(file: &[u8]) -> Result<Vec<u8>, FileError> {
     let (length, _) = SafeTensors::read_metadata(file)?;
     let (header, data) = file[8..].split_at(length);
     let entries: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(header)?;
@@ -150,7 +179,7 @@ fn in_order(file: &[u8]) -> Result<Vec<u8>, FileError> {
     Ok([&(sorted.len() as u64).to_le_bytes()[..], &sorted, data].concat())
 }
 
-fn sum(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
+fn checksum_of(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
     let shapes: Vec<String> = tensors.iter().map(|(name, shape, _)| format!("{name} {shape:?}")).collect();
     let texts = [constraint.as_bytes(), settings.as_bytes()].into_iter();
     checksum(texts.chain(shapes.iter().map(|s| s.as_bytes())).chain(tensors.iter().map(|(_, _, data)| &data[..])))
@@ -175,47 +204,40 @@ fn read(bytes: &[u8]) -> Result<(Family, Option<Vec<f64>>), FileError> {
         tensors.push((name, view.shape().to_vec(), view.data().to_vec()));
     }
     tensors.sort();
-    if *text("checksum")? != sum(constraint, settings, &tensors) {
+    if *text("checksum")? != checksum_of(constraint, settings, &tensors) {
         return Err(FileError::Checksum);
     }
-    let mut tensors: HashMap<String, (Vec<usize>, Vec<f64>)> =
-        tensors.into_iter().map(|(name, shape, data)| (name, (shape, doubles(&data)))).collect();
-    let unsound = |(name, (_, values)): &(&String, &(_, Vec<f64>))| {
+    let by_name = tensors.into_iter().map(|(name, shape, data)| (name, (shape, from_bytes(&data))));
+    let mut tensors = FileTensors { tensors: by_name.collect() };
+    let not_finite = |(name, (_, values)): &(&String, &(_, Vec<f64>))| {
         *name != "params" && values.iter().any(|value| !value.is_finite())
     };
-    if let Some((name, _)) = tensors.iter().find(unsound) {
+    if let Some((name, _)) = tensors.tensors.iter().find(not_finite) {
         return Err(FileError::Content(format!("the tensor `{name}` holds a value that is not finite")));
     }
-    let mut take =
-        |name: &str| tensors.remove(name).ok_or_else(|| FileError::Content(format!("the tensor `{name}` is missing")));
     let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
     let settings: Settings = serde_json::from_str(settings)?;
-    let compiled: Family = match &settings {
-        Settings::Spline(settings) => {
-            let (shape, entries) = take("form")?;
-            SplineMixture::restore(&region, settings, &shape, entries)?.into()
-        }
-        Settings::SumOfSquares(settings) => {
-            let (shape, basis) = take("basis")?;
-            let gram = take("gram").ok().map(|(_, gram)| gram);
-            let (_, bins) = take("bins")?;
-            SumOfSquares::restore(&region, settings, bins.first().map_or(0, |b| *b as usize), (&shape, basis), gram)?
-                .into()
-        }
-    };
-    let params = take("params").ok();
+    let family = settings.restore(&region, &mut tensors)?;
+    let params = tensors.take_optional("params");
     if let Some((shape, _)) = &params
-        && shape.last() != Some(&compiled.num_params())
+        && shape.last() != Some(&family.num_params())
     {
-        let message = format!("`params` has shape {shape:?}, but the family has {} parameters", compiled.num_params());
+        let message = format!("`params` has shape {shape:?}, but the family has {} parameters", family.num_params());
         return Err(FileError::Content(message));
     }
-    Ok((compiled, params.map(|(_, values)| values)))
+    Ok((family, params.map(|(_, values)| values)))
 }
 
-fn doubles(data: &[u8]) -> Vec<f64> {
-    let word = |b: &[u8]| f64::from_le_bytes([b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]]);
-    data.chunks_exact(8).map(word).collect()
+/// The bytes of numbers in a file: little-endian, as safetensors demands.
+fn to_bytes(values: &[f64]) -> Vec<u8> {
+    let bits: Vec<u64> = values.iter().map(|value| value.to_bits().to_le()).collect();
+    bytemuck::cast_slice(&bits).to_vec()
+}
+
+/// The numbers of which [`to_bytes`] made bytes.
+fn from_bytes(data: &[u8]) -> Vec<f64> {
+    let bits: Vec<u64> = bytemuck::pod_collect_to_vec(data);
+    bits.into_iter().map(|bits| f64::from_bits(u64::from_le(bits))).collect()
 }
 
 #[cfg(test)]
@@ -226,10 +248,10 @@ mod tests {
 
     /// A file of its tensors with a change, whose checksum is right.
     fn forged(compiled: &Family, constraint: &str, change: impl Fn(&str, &mut Vec<f64>)) -> Vec<u8> {
-        let settings = serde_json::to_string(&compiled.family().settings()).unwrap();
-        let tensors = compiled.family().tensors().into_iter().map(|(name, shape, mut values)| {
-            change(name, &mut values);
-            (name.to_string(), shape, values.iter().flat_map(|x| x.to_le_bytes()).collect())
+        let settings = serde_json::to_string(&compiled.kind().settings()).unwrap();
+        let tensors = compiled.kind().tensors().into_iter().map(|mut tensor| {
+            change(tensor.name, &mut tensor.values);
+            (tensor.name.to_string(), tensor.shape, to_bytes(&tensor.values))
         });
         pack(constraint.to_string(), settings, tensors.collect()).unwrap()
     }
@@ -241,8 +263,9 @@ mod tests {
         let region = Region::new(&phi.into()).unwrap();
         let text = write_smtlib(region.constraint()).unwrap();
         let other = "(declare-const x Real) (declare-const y Real) (assert (and (<= 0 x 1) (<= 0 y 1)))";
-        let sum_of_squares =
-            |basis| Settings::SumOfSquares(SumOfSquaresSettings { degree: 2, components: 1, basis, subset: None });
+        let sum_of_squares = |basis| {
+            Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(2), components: 1, basis, subset: None })
+        };
         let spline = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 2 });
         for settings in [
             spline,

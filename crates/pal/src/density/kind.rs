@@ -1,23 +1,29 @@
-//! What a family of densities has to provide.
+//! What one kind of family has to provide: spline mixtures, sums of squares, histogram mixtures.
 //!
-//! A family is a mixture of non-negative components, `p(y) = sum_c exp(l_c) q_c(y)`, polynomial on every bin of a grid. Its numbers go
-//! through three stages:
+//! A family is a mixture of non-negative components, `p(y) = sum_c exp(l_c) q_c(y)`, polynomial on every bin of a grid. Its
+//! numbers go through three stages:
 //!
 //! ```text
 //! parameters  --expand-->  coefficients of the components  --Form-->  integrals I_c  --log_weights-->  l_c
 //! ```
 //!
-//! Everything else (log-densities, gradients, probabilities, samples, modes) is written once, on top of these.
+//! Everything else (log-densities, gradients, probabilities, samples, modes, files) is written once, on top of these. A new
+//! kind is a folder beside `spline` with an implementation of [`FamilyKind`] and of [`Compile`], and one line in the list of
+//! `registry.rs`.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::error::DensityError;
+use super::file::{FileError, FileTensors, NamedTensor};
 use super::functions::Differentiable;
 use super::grid::BinIndex;
 use super::mesh::{Degree, Mesh};
-use super::recipe::Recipe;
+use super::registry::Settings;
 use super::support::Support;
+use crate::random::Stream;
+use crate::region::Region;
 
 /// The coefficients of all components of one parameter vector.
 ///
@@ -26,37 +32,52 @@ use super::support::Support;
 pub struct Expansion {
     /// Coefficients, component by component.
     pub coefficients: Vec<f64>,
-    /// For each component the logarithm of what `q_c` was divided by.
+    /// For each component the logarithm of the factor that `q_c` was divided by.
     pub log_scales: Vec<f64>,
 }
 
-/// A family of densities compiled on a constraint.
-pub trait FamilyKind: Send + Sync + Debug {
-    /// The constraint and its pieces.
+/// A kind of family that can be compiled on a region and restored from a file.
+pub trait Compile: FamilyKind + Sized {
+    /// What there is to choose. The default suits any number of variables that the kind is possible for.
+    type Settings: Default;
+
+    /// Cuts the region along the grid of the family and compiles the normaliser.
+    fn compile(region: &Region, settings: &Self::Settings) -> Result<Self, DensityError>;
+
+    /// The family whose [`FamilyKind::tensors`] were saved. Tensors that do not fit the region are an error.
+    fn restore(region: &Region, settings: &Self::Settings, tensors: &mut FileTensors) -> Result<Self, FileError>;
+}
+
+/// A family of densities of one kind, compiled on a support.
+pub trait FamilyKind: Any + Send + Sync + Debug {
+    /// What the densities live on.
     fn support(&self) -> &Arc<Support>;
 
-    /// Parameters per density.
+    /// The number of parameters of one density.
     fn num_params(&self) -> usize;
 
-    /// Components of the mixture.
+    /// The number of components of the mixture.
     fn num_components(&self) -> usize;
 
     /// The degree of the components on a bin.
     fn degree(&self) -> Degree;
 
-    /// Numbers in a gradient with respect to the coefficients; it may hold more than one number for a coefficient.
+    /// The length of a gradient with respect to the coefficients, which may hold more than one number per coefficient.
     fn gradient_len(&self) -> usize;
 
-    /// From parameters to coefficients.
+    /// Turns parameters into coefficients.
     fn expand(&self, params: &[f64]) -> Expansion;
 
-    /// Adds to `gradient` what a gradient with respect to the coefficients means for the parameters.
+    /// Adds to `gradient`, the gradient with respect to the parameters, what a gradient `from` with respect to the
+    /// coefficients contributes: a vector-Jacobian product of [`FamilyKind::expand`].
     fn pull_back(&self, params: &[f64], from: &[f64], gradient: &mut [f64]);
 
-    /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the constraint (with scales).
+    /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the support, scales
+    /// included.
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64>;
 
-    /// Given a gradient with respect to `l_c`, adds to the gradient with respect to the parameters, and to the one with respect to the log-integrals.
+    /// The vector-Jacobian product of [`FamilyKind::log_weights`]: given the gradient `weights` with respect to `l_c`, adds to
+    /// the gradient with respect to the parameters and to the one with respect to the log-integrals.
     fn pull_back_weights(
         &self,
         params: &[f64],
@@ -66,45 +87,67 @@ pub trait FamilyKind: Send + Sync + Debug {
         integrals: &mut [f64],
     );
 
-    /// The components with given coefficients as functions.
+    /// The components with given coefficients as functions of a point.
     fn functions(&self, expansion: &Expansion) -> Arc<dyn Differentiable>;
 
-    /// Integrals of the components over the constraint.
+    /// The compiled integrals of the components over the support.
     fn normaliser(&self) -> &dyn Form;
 
-    /// Compiles the integrals of the components over pieces on the same grid, times a monomial in the coordinates of the box
-    /// (0 at its lower end, 1 at its upper end; no exponents mean 1).
+    /// Compiles the integrals of the components over elements on the same grid, times a monomial in the coordinates of the
+    /// box (0 at its lower end, 1 at its upper end; no exponents mean 1).
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError>;
 
-    /// How a framework computes log-densities by tensor operations.
-    fn recipe(&self) -> Recipe;
+    /// An estimate of the work that evaluating one form for one parameter vector takes, in multiplications.
+    fn form_cost(&self) -> f64;
 
-    /// Numbers in the features of a point.
+    /// The numbers of [`FamilyKind::form`] in the layout that the recipe of this kind has for the normaliser, for tensor
+    /// frameworks.
+    fn normaliser_tensor(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError>;
+
+    /// The number of features of a point.
     fn num_features(&self) -> usize;
 
-    /// The features of the point at local coordinates of a bin, for [`FamilyKind::recipe`], or their partial derivatives of given orders with respect to the
-    /// coordinates of the point.
+    /// The features of the point at local coordinates of a bin, or their partial derivatives of given orders with respect to
+    /// the coordinates of the point. Features are what the recipe of this kind combines with parameters.
     fn features(&self, bin: &[BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]);
 
-    /// The form of [`FamilyKind::form`] for tensor frameworks, in the layout of [`Recipe`].
-    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError>;
+    /// Whether a point that satisfies the constraint lies in a bin without volume, where densities of this kind are 0. Kinds
+    /// that are continuous from bin to bin have no need to ask.
+    fn in_empty_bin(&self, _point: &[f64]) -> bool {
+        false
+    }
 
-    /// Everything that identifies it besides the constraint, for files and messages.
-    fn settings(&self) -> super::Settings;
+    /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of points for
+    /// each component, row by row in a flat vector; clusters may be empty. Random numbers tell components apart.
+    fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64>;
 
-    /// Family tensors by name, with their shapes, for files.
-    fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)>;
+    /// Whether single parameters have such different effects that training wants one factor for each, fitted to the data,
+    /// before it begins.
+    fn wants_scaled_start(&self) -> bool {
+        false
+    }
+
+    /// All choices that identify the family besides the constraint, none of them left to a default.
+    fn settings(&self) -> Settings;
+
+    /// A short description for people, such as `spline mixture: 14 knots, 8 components`.
+    fn description(&self) -> String;
+
+    /// Compiled tensors for files.
+    fn tensors(&self) -> Vec<NamedTensor>;
 }
 
 /// A compiled integral over a set: a function of the coefficients.
 pub trait Form: Send + Sync + Debug {
-    /// The integrals of all components, for many expansions of the same family; relative to the volume of the box, without scales.
+    /// The integrals of all components, for many expansions of the same family; relative to the volume of the box, without
+    /// scales.
     fn integrals(&self, expansions: &[Expansion]) -> Vec<f64>;
 
-    /// How large the terms were that were added up to the integral of a component: its rounding error is a small multiple of eps times this.
+    /// The size of the terms that were added up to the integral of a component: the rounding error of the integral is a small
+    /// multiple of this times the machine epsilon.
     fn scale(&self, coefficients: &[f64], component: usize) -> f64;
 
-    /// More than [`Form::scale`] can be on a set of this volume.
+    /// An upper bound on [`Form::scale`] for a set of this volume.
     fn largest_scale(&self, volume: f64) -> f64;
 
     /// Adds to `gradient` the derivative of `sum_c weights_c I_c` with respect to the coefficients.

@@ -1,4 +1,12 @@
-//! Where a density lives: a constraint, exact membership in it, and its pieces on a grid.
+//! What a density lives on: a constraint, exact membership in it, and its parts cut along a grid.
+//!
+//! ```text
+//! support  =  union over parts of  { booleans = assignment } x { y = chart(z), z in an element of the mesh }
+//! ```
+//!
+//! A part fixes some Boolean variables and leaves the others free; its mesh is in the free coordinates of the chart. Today
+//! the constraint has no Boolean variables and no equalities, so there is exactly one part, its assignment is empty, and
+//! the chart is the identity.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,9 +23,49 @@ use crate::region::Region;
 pub struct Support {
     constraint: Constraint,
     membership: Membership,
-    pub(crate) mesh: Arc<Mesh>,
+    chart: Chart,
+    part: Part,
     /// Found when first needed.
     anchors: OnceLock<Vec<Option<Vec<f64>>>>,
+}
+
+/// How the free coordinates of a support determine all coordinates: today every coordinate is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chart {
+    /// For each free coordinate, which real variable of the constraint it is.
+    free: Vec<usize>,
+}
+
+impl Chart {
+    /// The chart of a constraint without equalities: every coordinate is free.
+    fn identity(dimension: usize) -> Chart {
+        Chart { free: (0..dimension).collect() }
+    }
+
+    /// For each free coordinate, the position of its variable among the real variables of the constraint.
+    pub fn free(&self) -> &[usize] {
+        &self.free
+    }
+}
+
+/// One part of a support: what is known of the Boolean variables, and where the free coordinates may be.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// One entry per Boolean variable of the constraint; `None` where both values are allowed.
+    assignment: Vec<Option<bool>>,
+    mesh: Arc<Mesh>,
+}
+
+impl Part {
+    /// The value of each Boolean variable of the constraint, in the order of declaration; `None` where both are allowed.
+    pub fn assignment(&self) -> &[Option<bool>] {
+        &self.assignment
+    }
+
+    /// The elements in which the free coordinates may be.
+    pub fn mesh(&self) -> &Arc<Mesh> {
+        &self.mesh
+    }
 }
 
 /// Exact ends of the region per axis.
@@ -50,15 +98,16 @@ impl Support {
     pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Support, DensityError> {
         let constraint = region.constraint().clone();
         let membership = constraint.membership()?;
-        let mesh = Arc::new(Mesh::new(region, grid)?);
-        Ok(Support { constraint, membership, mesh, anchors: OnceLock::new() })
+        let chart = Chart::identity(constraint.reals.len());
+        let part = Part { assignment: vec![None; constraint.booleans.len()], mesh: Arc::new(Mesh::new(region, grid)?) };
+        Ok(Support { constraint, membership, chart, part, anchors: OnceLock::new() })
     }
 
     /// The part of it in which another condition holds too; it may be empty.
     pub(crate) fn within(&self, condition: &Formula) -> Result<Support, DensityError> {
         let formula = self.constraint.formula.clone() & condition.clone();
         let constraint = Constraint { formula, ..self.constraint.clone() };
-        Support::new(&Region::new(&constraint)?, &self.mesh.grid)
+        Support::new(&Region::new(&constraint)?, self.grid())
     }
 
     /// The constraint.
@@ -73,28 +122,43 @@ impl Support {
 
     /// The box around the region, cut into bins.
     pub fn grid(&self) -> &Arc<Grid> {
-        &self.mesh.grid
+        &self.mesh().grid
     }
 
-    /// The number of variables.
+    /// The number of free coordinates.
     pub fn dimension(&self) -> usize {
-        self.constraint.reals.len()
+        self.chart.free.len()
+    }
+
+    /// How the free coordinates determine all coordinates.
+    pub fn chart(&self) -> &Chart {
+        &self.chart
+    }
+
+    /// The parts that the support consists of.
+    pub fn parts(&self) -> &[Part] {
+        std::slice::from_ref(&self.part)
+    }
+
+    /// The mesh of the only part.
+    pub(crate) fn mesh(&self) -> &Arc<Mesh> {
+        &self.part.mesh
     }
 
     /// Convex cells the region was cut into.
     pub fn cells(&self) -> usize {
-        self.mesh.cells
+        self.mesh().cells
     }
 
     /// Boxes and simplices the cells were cut into.
     pub fn elements(&self) -> usize {
-        self.mesh.elements.len()
+        self.mesh().elements.len()
     }
 
     /// Per element a point of the constraint with coordinates in doubles, in it or next to it; none where no double was found.
     pub(crate) fn anchors(&self) -> &[Option<Vec<f64>>] {
         // Not in parallel: a thread that waits inside must not pick up work that comes back here.
-        self.anchors.get_or_init(|| self.mesh.elements.iter().map(|element| self.anchor(element)).collect())
+        self.anchors.get_or_init(|| self.mesh().elements.iter().map(|element| self.anchor(element)).collect())
     }
 
     fn anchor(&self, element: &Element) -> Option<Vec<f64>> {

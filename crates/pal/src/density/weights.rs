@@ -16,7 +16,40 @@ pub(crate) fn log_softmax(logits: &[f64]) -> Vec<f64> {
     logits.iter().map(|x| if *x == f64::NEG_INFINITY { *x } else { x - total }).collect()
 }
 
-/// A power of two that is no smaller than the largest magnitude; 1 if all numbers are 0.
+/// The logarithms of the weights `softmax(logits)_m / Z_m` of a mixture whose components are normalised one by one. Components
+/// without mass, with a log-integral of minus infinity, take no part. A component has `per` parameters; its logit is the first.
+pub(crate) fn normalised_mixture(params: &[f64], per: usize, log_integrals: &[f64]) -> Vec<f64> {
+    let weights = mixture_weights(params, per, log_integrals);
+    weights.iter().zip(log_integrals).map(|(w, z)| if *z == f64::NEG_INFINITY { *z } else { w - z }).collect()
+}
+
+/// The vector-Jacobian product of [`normalised_mixture`]: adds to the gradients with respect to the parameters and to the
+/// log-integrals.
+pub(crate) fn pull_back_normalised_mixture(
+    params: &[f64],
+    per: usize,
+    log_integrals: &[f64],
+    cotangent: &[f64],
+    gradient: &mut [f64],
+    integrals: &mut [f64],
+) {
+    let mixture = mixture_weights(params, per, log_integrals);
+    let has_mass = |m: &usize| log_integrals[*m] > f64::NEG_INFINITY;
+    let total: f64 = (0..cotangent.len()).filter(has_mass).map(|m| cotangent[m]).sum();
+    for m in (0..cotangent.len()).filter(has_mass) {
+        gradient[m * per] += cotangent[m] - total * mixture[m].exp();
+        integrals[m] -= cotangent[m];
+    }
+}
+
+/// The logarithms of the softmax of the logits of the components that have mass.
+pub(crate) fn mixture_weights(params: &[f64], per: usize, log_integrals: &[f64]) -> Vec<f64> {
+    let logits = params.chunks(per).zip(log_integrals);
+    let kept = logits.map(|(part, z)| if *z == f64::NEG_INFINITY { *z } else { part[0] });
+    log_softmax(&kept.collect::<Vec<f64>>())
+}
+
+/// The power of two just above the largest magnitude; 1 for zeros.
 pub(crate) fn power_of_two(numbers: &[f64]) -> f64 {
     let largest = numbers.iter().fold(0.0f64, |largest, x| largest.max(x.abs()));
     if largest == 0.0 || !largest.is_finite() {

@@ -42,7 +42,7 @@ impl Family {
         let densities = self.densities(params)?;
         let first = densities.first().expect(AT_LEAST_ONE);
         // The slices depend on the support only, which all densities share.
-        let slices = Slices::new(&self.support().mesh, first.axis(variable)?, self.family().degree());
+        let slices = Slices::new(self.support().mesh(), first.axis(variable)?, self.kind().degree());
         let marginal = |density: &Density| slices.marginal(&*density.functions, &density.weights);
         densities.iter().map(|density| marginal(density).ok_or(QueryError::Impossible)).collect()
     }

@@ -29,7 +29,7 @@ impl Family {
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let square = Region::new(&(x.between(0, 1) & y.between(0, 1)).into())?;
-    /// let settings = SumOfSquaresSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let settings = SumOfSquaresSettings { degree: Some(1), components: 1, basis: Default::default(), subset: None };
     /// let family = Family::new(&square, &Settings::SumOfSquares(settings))?;
     /// // The first basis polynomial is constant: this density is uniform.
     /// let below = family.event(&x.le(&y))?.probability(&[0.0, 1.0, 0.0, 0.0])?;
@@ -38,20 +38,20 @@ impl Family {
     /// ```
     pub fn event(&self, condition: &Formula) -> Result<Event, QueryError> {
         let support = restrict(self.support(), condition)?;
-        let form = self.family().form(&support.mesh, &[])?;
+        let form = self.kind().form(support.mesh(), &[])?;
         Ok(Event { family: self.clone(), support: Arc::new(support), form })
     }
 
     /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a
-    /// condition holds, in place of the one in [`Family::recipe`]. The monomial is in coordinates that run from 0 to 1
+    /// condition holds, in place of the one in the recipe of its kind. The monomial is in coordinates that run from 0 to 1
     /// over the box; no exponents mean the monomial 1.
-    pub fn form_constants(&self, condition: &Formula, powers: &[u16]) -> Result<Vec<f64>, QueryError> {
+    pub fn normaliser_tensor(&self, condition: &Formula, powers: &[u16]) -> Result<Vec<f64>, QueryError> {
         let n = self.dimension();
         if !powers.is_empty() && powers.len() != n {
             return Err(QueryError::Length { what: "exponents", given: powers.len(), wanted: n });
         }
         let support = restrict(self.support(), condition)?;
-        Ok(self.family().form_constants(&support.mesh, powers)?)
+        Ok(self.kind().normaliser_tensor(support.mesh(), powers)?)
     }
 }
 
@@ -133,7 +133,7 @@ impl Density {
         factors: impl Fn(&[BinIndex], &[f64], &mut [f64]) + Sync,
     ) -> Vec<f64> {
         let cubature = MeshCubature::new(self.dimension(), self.functions.degree().times(extra));
-        let parts = support.mesh.elements.par_iter().map(|element| {
+        let parts = support.mesh().elements.par_iter().map(|element| {
             let (mut values, mut at_node) = (vec![0.0; self.weights.len()], vec![0.0; count]);
             let mut sums = vec![0.0; count];
             cubature.visit(element, |t, weight| {

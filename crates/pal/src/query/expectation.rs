@@ -48,7 +48,7 @@ impl Family {
                 let at = match known.get(&alpha) {
                     Some(at) => *at,
                     None => {
-                        forms.push((alpha.clone(), self.family().form(&self.support().mesh, &alpha)?));
+                        forms.push((alpha.clone(), self.kind().form(self.support().mesh(), &alpha)?));
                         known.insert(alpha, forms.len() - 1);
                         forms.len() - 1
                     }
@@ -82,7 +82,7 @@ impl Family {
     fn box_moments(&self, params: &[f64], powers: &[Vec<u16>]) -> Result<Vec<Vec<f64>>, QueryError> {
         let forms: Result<Vec<_>, _> = powers
             .iter()
-            .map(|powers| self.family().form(&self.support().mesh, powers).map(|form| (powers.clone(), form)))
+            .map(|powers| self.kind().form(self.support().mesh(), powers).map(|form| (powers.clone(), form)))
             .collect();
         Ok(self.form_values(params, &forms?)?)
     }

@@ -21,7 +21,7 @@ impl Density {
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-    /// let settings = SumOfSquaresSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let settings = SumOfSquaresSettings { degree: Some(1), components: 1, basis: Default::default(), subset: None };
     /// let family = Family::new(&triangle, &Settings::SumOfSquares(settings))?;
     /// // Uniform on the triangle: given y = 1/4, x is uniform on [0, 3/4].
     /// let density = family.density(&[0.0, 1.0, 0.0, 0.0])?.given(&[("y", 0.25)])?;
@@ -64,7 +64,7 @@ impl Density {
         let mut support = mesh(&sliced)?;
         // Parts of the constraint without volume may lie outside of the box and have volume in the slice. The density
         // is 0 on them.
-        if support.mesh.elements.iter().any(|element| is_outside_box(element, kept.len())) {
+        if support.mesh().elements.iter().any(|element| is_outside_box(element, kept.len())) {
             for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
                 let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
                 sliced.formula = sliced.formula & real(var.name()).between(low, high);

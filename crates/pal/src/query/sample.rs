@@ -72,7 +72,7 @@ struct Stage {
 impl Density {
     /// Prepares sampling: computes the masses of all components on all elements.
     pub fn sampler(&self) -> Result<Sampler, QueryError> {
-        let mesh = &self.support.mesh;
+        let mesh = self.support.mesh();
         let cubature = MeshCubature::new(self.dimension(), self.functions.degree());
         let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &cubature)).collect();
         let anchors = self.support.anchors();
@@ -112,7 +112,7 @@ impl Density {
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let phi = x.gt(0) & y.gt(0) & (&x + &y).lt(1);
-    /// let settings = SumOfSquaresSettings { degree: 3, components: 2, basis: Default::default(), subset: None };
+    /// let settings = SumOfSquaresSettings { degree: Some(3), components: 2, basis: Default::default(), subset: None };
     /// let family = Family::new(&Region::new(&phi.clone().into())?, &Settings::SumOfSquares(settings))?;
     /// let density = family.density(&family.random_params(1, 0))?;
     /// let samples = density.sample(1000, 42)?;
@@ -210,7 +210,7 @@ impl Sampler {
         checkpoint();
         let n = self.density.dimension();
         let pair = self.pairs[group[0].pair.0 as usize];
-        let element = self.density.support.mesh.element(pair.element);
+        let element = self.density.support.mesh().element(pair.element);
         let mut walk = Walk::new(self, pair.component as usize, element);
         let first = walk.density(0);
         let mut samples = Vec::with_capacity(group.len() * n);

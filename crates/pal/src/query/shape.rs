@@ -16,7 +16,7 @@ impl Density {
     /// use pal::{formula::reals, region::Region};
     /// let [x, y] = reals(["x", "y"]);
     /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-    /// let settings = SumOfSquaresSettings { degree: 1, components: 1, basis: Default::default(), subset: None };
+    /// let settings = SumOfSquaresSettings { degree: Some(1), components: 1, basis: Default::default(), subset: None };
     /// let family = Family::new(&triangle, &Settings::SumOfSquares(settings))?;
     /// // Uniform on the triangle: x has density 2 (1 - x).
     /// let marginal = family.density(&[0.0, 1.0, 0.0, 0.0])?.marginal("x")?;
@@ -26,7 +26,7 @@ impl Density {
     /// ```
     pub fn marginal(&self, variable: &str) -> Result<Marginal, QueryError> {
         let axis = self.axis(variable)?;
-        let slices = Slices::new(&self.support.mesh, axis, self.functions.degree());
+        let slices = Slices::new(self.support.mesh(), axis, self.functions.degree());
         slices.marginal(&*self.functions, &self.weights).ok_or(QueryError::Impossible)
     }
 
@@ -48,7 +48,7 @@ impl Density {
             }
             return Ok(self.log_prob(&ordered).iter().map(|log| log.exp()).collect());
         }
-        Ok(joint_density(&self.support.mesh, &*self.functions, &self.weights, &axes, points))
+        Ok(joint_density(self.support.mesh(), &*self.functions, &self.weights, &axes, points))
     }
 
     /// The probability that each of some variables is at most a given value.
@@ -70,14 +70,14 @@ impl Density {
 
     /// The differential entropy in nats, with an estimate of its error.
     pub fn entropy(&self, options: &EntropyOptions) -> Entropy {
-        entropy::entropy(&self.support.mesh, &*self.functions, &self.weights, options)
+        entropy::entropy(self.support.mesh(), &*self.functions, &self.weights, options)
     }
 
     /// The point of largest density, with an upper bound of the density of all points of the constraint.
     pub fn mode(&self, options: &ModeOptions) -> Result<Mode, QueryError> {
         let membership = self.support.membership();
         let problem = ModeProblem {
-            mesh: &self.support.mesh,
+            mesh: self.support.mesh(),
             functions: &*self.functions,
             weights: &self.weights,
             contains: &|point| membership.contains(point),

@@ -13,54 +13,63 @@ mod form;
 mod functions;
 mod hermite;
 mod nodes;
+mod recipe;
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::DensityError;
+use super::file::{FileError, FileTensors, NamedTensor};
 use super::functions::Differentiable;
-use super::kind::{Expansion, FamilyKind, Form};
+use super::grid::BinIndex;
+use super::kind::{Compile, Expansion, FamilyKind, Form};
+use super::knots::{Knots, edges};
 use super::mesh::{Degree, Mesh};
-use super::recipe::{Recipe, SplineRecipe};
-use super::support::{Ends, Support};
-use super::weights::{log_softmax, power_of_two};
-use super::{Settings, rational_text};
-use crate::formula::Constraint;
+use super::registry::Settings;
+use super::support::Support;
+use super::weights::{normalised_mixture, power_of_two, pull_back_normalised_mixture};
 use crate::moments::Exponents;
-use crate::number::Rational;
+use crate::random::Stream;
 use crate::region::Region;
 use form::TensorForm;
 use functions::SplineFunctions;
 use hermite::CUBIC;
+pub use recipe::{SplineAxis, SplineRecipe};
 
-/// The largest number of dimensions: the compiled form has one axis for each.
+/// The height of the flat density in every starting component, so that no component begins with zeros.
+const FLAT: f64 = 0.1;
+
+/// The largest number of variables: the compiled form has one axis for each.
 pub const MAX_SPLINE_DIMENSION: usize = 4;
 
-/// Where the knots are.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Knots {
-    /// So many equally spaced knots on every axis of the box around the constraint, ends included.
-    Uniform(usize),
-    /// Given positions per axis, increasing; the first and last must enclose the constraint.
-    At(#[serde(with = "rational_text")] Vec<Vec<Rational>>),
-}
-
-/// What to compile.
+/// The settings of a [`SplineMixture`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplineSettings {
-    /// The knots.
+    /// The knots of every axis. Automatically: 14 per axis, and 6 for four variables, where the compiled form has as many
+    /// entries as the fourth power of the number of knots.
     pub knots: Knots,
-    /// Components of the mixture.
+    /// The number of components of the mixture.
     pub components: usize,
+}
+
+impl Default for SplineSettings {
+    /// Eight components on automatically chosen knots.
+    fn default() -> SplineSettings {
+        SplineSettings { knots: Knots::Automatic, components: 8 }
+    }
+}
+
+/// How many knots per axis are chosen automatically.
+fn automatic_knots(dimension: usize) -> usize {
+    if dimension < MAX_SPLINE_DIMENSION { 14 } else { 6 }
 }
 
 /// A compiled family of spline mixtures.
 ///
 /// ```
-/// use pal::density::{FamilyKind, Knots, SplineMixture, SplineSettings};
+/// use pal::density::{Compile, FamilyKind, Knots, SplineMixture, SplineSettings};
 /// use pal::{formula::reals, region::Region};
 /// let [x, y] = reals(["x", "y"]);
 /// let triangle = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
@@ -79,35 +88,8 @@ pub struct SplineMixture {
 }
 
 impl SplineMixture {
-    /// Cuts the region along the knots and computes the form of the normalisers.
-    pub fn compile(region: &Region, settings: &SplineSettings) -> Result<SplineMixture, DensityError> {
-        let support = SplineMixture::prepare(region, settings)?;
-        let form = TensorForm::compile(&support.mesh, &[], settings.components)?;
-        SplineMixture::assemble(settings, support, form)
-    }
-
-    /// With the form from a file.
-    pub(super) fn restore(
-        region: &Region,
-        settings: &SplineSettings,
-        shape: &[usize],
-        entries: Vec<f64>,
-    ) -> Result<SplineMixture, DensityError> {
-        let support = SplineMixture::prepare(region, settings)?;
-        let sizes: Vec<usize> = support.grid().axes().iter().map(|axis| hermite::SQUARE * axis.bins()).collect();
-        if shape != sizes {
-            let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
-            return Err(DensityError::Settings(message));
-        }
-        // Bernstein polynomials add up to 1.
-        if !support.mesh.is_volume(entries.iter().sum()) {
-            return Err(DensityError::Settings("the form in the file does not go with the constraint".to_string()));
-        }
-        let form = TensorForm::from_entries(&support.mesh, sizes, entries, settings.components);
-        SplineMixture::assemble(settings, support, form)
-    }
-
-    fn prepare(region: &Region, settings: &SplineSettings) -> Result<Arc<Support>, DensityError> {
+    /// Checks the settings and cuts the region along the knots.
+    fn prepare(region: &Region, settings: &SplineSettings) -> Result<(SplineSettings, Arc<Support>), DensityError> {
         let n = region.dimension();
         let fail = |message: String| Err(DensityError::Settings(message));
         if settings.components == 0 || settings.components > 100_000 {
@@ -119,7 +101,8 @@ impl SplineMixture {
             ));
         }
         let ends = Support::ends(region)?;
-        let edges = edges(region.constraint(), &settings.knots, &ends)?;
+        let knots = settings.knots.chosen(automatic_knots(n));
+        let edges = edges(region.constraint(), &knots, &ends)?;
         let bins: Vec<usize> = edges.iter().map(|edges| edges.len() - 1).collect();
         if TensorForm::entries(&bins) > form::MAX_ENTRIES {
             let counts: Vec<String> = bins.iter().map(|b| (b + 1).to_string()).collect();
@@ -129,11 +112,12 @@ impl SplineMixture {
             ));
         }
         let grid = Support::make_grid(region.constraint(), edges)?;
-        Ok(Arc::new(Support::new(region, &grid)?))
+        let settings = SplineSettings { knots, components: settings.components };
+        Ok((settings, Arc::new(Support::new(region, &grid)?)))
     }
 
     fn assemble(
-        settings: &SplineSettings,
+        settings: SplineSettings,
         support: Arc<Support>,
         form: TensorForm,
     ) -> Result<SplineMixture, DensityError> {
@@ -145,7 +129,17 @@ impl SplineMixture {
         let stretch = stretch.collect();
         let exponents = Exponents::tensor(&vec![6; support.dimension()])
             .map_err(|error| DensityError::Settings(error.to_string()))?;
-        Ok(SplineMixture { settings: settings.clone(), support, form, stretch, exponents: Arc::new(exponents) })
+        Ok(SplineMixture { settings, support, form, stretch, exponents: Arc::new(exponents) })
+    }
+
+    /// The constants with which a tensor framework computes log-densities by itself.
+    pub fn recipe(&self) -> SplineRecipe {
+        SplineRecipe {
+            components: self.settings.components,
+            axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
+            form: nodes::form(&self.form, &self.bins()),
+            log_volume: self.support.grid().log_volume(),
+        }
     }
 
     /// Parameters of one component: the logit, then values and derivatives axis by axis.
@@ -161,13 +155,6 @@ impl SplineMixture {
     /// Coefficients of one component.
     fn length(&self) -> usize {
         CUBIC * self.stretch.iter().map(Vec::len).sum::<usize>()
-    }
-
-    /// The logarithms of the weights w: the softmax of the logits of the components that have mass. The others take no part.
-    fn mixture_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let logits = params.chunks(self.params_per_component()).zip(log_integrals);
-        let kept = logits.map(|(part, z)| if *z == f64::NEG_INFINITY { *z } else { part[0] });
-        log_softmax(&kept.collect::<Vec<f64>>())
     }
 
     /// The largest coefficient along each axis of a component, as a power of two.
@@ -194,41 +181,33 @@ impl SplineMixture {
     }
 }
 
-fn edges(constraint: &Constraint, knots: &Knots, ends: &Ends) -> Result<Vec<Vec<Rational>>, DensityError> {
-    let fail = |message: String| Err(DensityError::Settings(message));
-    match knots {
-        Knots::Uniform(count) if *count < 2 || *count > crate::region::MAX_KNOTS => {
-            let noun = if *count == 1 { "knot" } else { "knots" };
-            fail(format!("{count} {noun} per axis; give between 2 and {}", crate::region::MAX_KNOTS))
+impl Compile for SplineMixture {
+    type Settings = SplineSettings;
+
+    fn compile(region: &Region, settings: &SplineSettings) -> Result<SplineMixture, DensityError> {
+        let (settings, support) = SplineMixture::prepare(region, settings)?;
+        let form = TensorForm::compile(support.mesh(), &[], settings.components)?;
+        SplineMixture::assemble(settings, support, form)
+    }
+
+    fn restore(
+        region: &Region,
+        settings: &SplineSettings,
+        tensors: &mut FileTensors,
+    ) -> Result<SplineMixture, FileError> {
+        let (shape, entries) = tensors.take("form")?;
+        let (settings, support) = SplineMixture::prepare(region, settings)?;
+        let sizes: Vec<usize> = support.grid().axes().iter().map(|axis| hermite::SQUARE * axis.bins()).collect();
+        if shape != sizes {
+            let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
+            return Err(FileError::Content(message));
         }
-        Knots::Uniform(count) => Ok(ends
-            .iter()
-            .map(|(low, high)| {
-                let step = (high - low) / Rational::from(count - 1);
-                (0..*count)
-                    .map(|k| if k + 1 == *count { high.clone() } else { low + &step * Rational::from(k) })
-                    .collect()
-            })
-            .collect()),
-        Knots::At(lists) if lists.len() != ends.len() => {
-            fail(format!("{} lists of knots for {} variables; give one list per variable", lists.len(), ends.len()))
+        // Bernstein polynomials add up to 1.
+        if !support.mesh().is_volume(entries.iter().sum()) {
+            return Err(FileError::Content("the form in the file does not go with the constraint".to_string()));
         }
-        Knots::At(lists) => {
-            for ((list, (low, high)), var) in lists.iter().zip(ends).zip(&constraint.reals) {
-                match (list.first(), list.last()) {
-                    (Some(first), Some(last)) if list.len() >= 2 && first <= low && last >= high => {}
-                    _ => {
-                        return fail(format!(
-                            "the knots along `{var}` must enclose the constraint, which runs from {low} to {high}"
-                        ));
-                    }
-                }
-                if list.windows(2).any(|pair| pair[0] >= pair[1]) {
-                    return fail(format!("the knots along `{var}` must increase"));
-                }
-            }
-            Ok(lists.clone())
-        }
+        let form = TensorForm::from_entries(support.mesh(), sizes, entries, settings.components);
+        Ok(SplineMixture::assemble(settings, support, form)?)
     }
 }
 
@@ -290,9 +269,7 @@ impl FamilyKind for SplineMixture {
     }
 
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let weights = self.mixture_weights(params, log_integrals);
-        let normalised = weights.iter().zip(log_integrals);
-        normalised.map(|(w, z)| if *z == f64::NEG_INFINITY { *z } else { w - z }).collect()
+        normalised_mixture(params, self.params_per_component(), log_integrals)
     }
 
     fn pull_back_weights(
@@ -303,13 +280,8 @@ impl FamilyKind for SplineMixture {
         gradient: &mut [f64],
         integrals: &mut [f64],
     ) {
-        let mixture = self.mixture_weights(params, log_integrals);
-        let massive = |m: &usize| log_integrals[*m] > f64::NEG_INFINITY;
-        let total: f64 = (0..weights.len()).filter(massive).map(|m| weights[m]).sum();
-        for m in (0..weights.len()).filter(massive) {
-            gradient[m * self.params_per_component()] += weights[m] - total * mixture[m].exp();
-            integrals[m] -= weights[m];
-        }
+        let per = self.params_per_component();
+        pull_back_normalised_mixture(params, per, log_integrals, weights, gradient, integrals);
     }
 
     fn functions(&self, expansion: &Expansion) -> Arc<dyn Differentiable> {
@@ -335,13 +307,8 @@ impl FamilyKind for SplineMixture {
         Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.components)?))
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::Spline(SplineRecipe {
-            components: self.settings.components,
-            axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
-            form: nodes::form(&self.form, &self.bins()),
-            log_volume: self.support.grid().log_volume(),
-        })
+    fn form_cost(&self) -> f64 {
+        self.stretch.iter().map(|bins| (hermite::SQUARE * bins.len()) as f64).product()
     }
 
     fn num_features(&self) -> usize {
@@ -363,16 +330,49 @@ impl FamilyKind for SplineMixture {
         }
     }
 
-    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
+    fn normaliser_tensor(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
         Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.components)?, &self.bins()))
+    }
+
+    fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
+        let n = self.support.dimension();
+        let (mut bin, mut t) = (vec![BinIndex::default(); n], vec![0.0; n]);
+        let mut params = Vec::with_capacity(self.num_params());
+        for points in clusters {
+            // Every point is shared out between the two knots around it, by the values of the spline's basis there.
+            let mut counts: Vec<Vec<f64>> = self.stretch.iter().map(|bins| vec![0.0; bins.len() + 1]).collect();
+            for point in points.chunks_exact(n) {
+                self.support.grid().locate(point, &mut bin, &mut t);
+                for (((counts, stretch), bin), t) in counts.iter_mut().zip(&self.stretch).zip(&bin).zip(&t) {
+                    let mut features = vec![0.0; 2 * counts.len()];
+                    nodes::features(bin.get(), *t, 0, 1.0, stretch, &mut features);
+                    counts.iter_mut().zip(&features).for_each(|(count, feature)| *count += feature.abs());
+                }
+            }
+            params.push(((points.len() / n).max(1) as f64).ln());
+            for counts in counts {
+                let mean = counts.iter().sum::<f64>() / counts.len() as f64;
+                let mean = if mean > 0.0 { mean } else { 1.0 };
+                let value = |count: &f64| (count / mean + FLAT).sqrt() * (1.0 + 0.02 * noise.normal());
+                params.extend(counts.iter().map(value).collect::<Vec<f64>>());
+                params.extend(std::iter::repeat_n(0.0, counts.len()));
+            }
+        }
+        params
     }
 
     fn settings(&self) -> Settings {
         Settings::Spline(self.settings.clone())
     }
 
-    fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)> {
+    fn description(&self) -> String {
+        let knots = self.settings.knots.description("knot", 0);
+        let plural = if self.settings.components == 1 { "" } else { "s" };
+        format!("spline mixture: {knots}{} component{plural}", self.settings.components)
+    }
+
+    fn tensors(&self) -> Vec<NamedTensor> {
         let (sizes, entries) = self.form.raw();
-        vec![("form", sizes.to_vec(), entries.to_vec())]
+        vec![NamedTensor { name: "form", shape: sizes.to_vec(), values: entries.to_vec() }]
     }
 }

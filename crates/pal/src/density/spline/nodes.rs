@@ -8,7 +8,7 @@ use nalgebra::SMatrix;
 
 use super::form::TensorForm;
 use super::hermite::{self, SQUARE};
-use crate::density::recipe::SplineAxis;
+use super::recipe::SplineAxis;
 
 /// The seven nodes of Lobatto's rule on [0, 1]: zeros of t (1 - t) P'(2 t - 1) with the sixth Legendre polynomial P. On full bins all weights are positive.
 fn bin_nodes() -> [f64; SQUARE] {
@@ -83,8 +83,7 @@ fn bernstein() -> SMatrix<f64, SQUARE, SQUARE> {
     for (row, t) in bin_nodes().into_iter().enumerate() {
         values.row_mut(row).copy_from_slice(&hermite::square_basis(t));
     }
-    // Seven distinct nodes determine a polynomial of degree 6.
-    values.try_inverse().unwrap_or_else(SMatrix::zeros)
+    values.try_inverse().expect("seven distinct nodes determine a polynomial of degree 6")
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use nalgebra::{Cholesky, DMatrix};
 use rayon::prelude::*;
 
-use super::local::{self, Bins, inner};
+use super::local::{self, inner};
 use crate::density::grid::{Axis, BinIndex, Grid};
+use crate::density::occupied::OccupiedBins;
 use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
 
@@ -15,7 +16,7 @@ fn affine(axis: &Axis, bin: BinIndex) -> (f64, f64) {
 }
 
 /// Legendre polynomials normalised on the box, `prod_j sqrt(2 a_j + 1) P_aj(x_j)`.
-pub(super) fn legendre(exponents: &Exponents, grid: &Grid, bins: &Bins) -> Vec<DMatrix<f64>> {
+pub(super) fn legendre(exponents: &Exponents, grid: &Grid, bins: &OccupiedBins) -> Vec<DMatrix<f64>> {
     let top = exponents.degree() + 1;
     let table = |axis: &Axis, bin: BinIndex| {
         let (centre, half) = affine(axis, bin);
@@ -38,7 +39,7 @@ pub(super) fn legendre(exponents: &Exponents, grid: &Grid, bins: &Bins) -> Vec<D
 }
 
 /// Monomials in the user's own coordinates, each scaled by a constant.
-pub(super) fn monomials(exponents: &Exponents, grid: &Grid, bins: &Bins) -> Vec<DMatrix<f64>> {
+pub(super) fn monomials(exponents: &Exponents, grid: &Grid, bins: &OccupiedBins) -> Vec<DMatrix<f64>> {
     let top = exponents.degree() + 1;
     let table = |axis: &Axis, bin: BinIndex| {
         let ends = axis.positions();
@@ -73,7 +74,7 @@ fn times(series: &[f64], centre: f64, half: f64) -> Vec<f64> {
 fn products(
     exponents: &Exponents,
     grid: &Grid,
-    bins: &Bins,
+    bins: &OccupiedBins,
     table: impl Fn(&Axis, BinIndex) -> Vec<Vec<f64>>,
 ) -> Vec<DMatrix<f64>> {
     let matrix = |bin: &Vec<BinIndex>| {
@@ -96,7 +97,7 @@ struct Multiplier<'e> {
 }
 
 impl<'e> Multiplier<'e> {
-    fn new(exponents: &'e Exponents, grid: &Grid, bins: &Bins) -> Self {
+    fn new(exponents: &'e Exponents, grid: &Grid, bins: &OccupiedBins) -> Self {
         let positions = exponents.positions();
         let above = |j: usize| {
             let shift = |alpha: &[u16]| {
@@ -137,7 +138,7 @@ impl<'e> Multiplier<'e> {
 pub(super) fn orthonormal(
     exponents: &Exponents,
     grid: &Grid,
-    bins: &Bins,
+    bins: &OccupiedBins,
     pairs: &[DMatrix<f64>],
     limit: f64,
 ) -> Option<Vec<DMatrix<f64>>> {

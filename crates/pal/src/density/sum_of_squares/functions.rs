@@ -157,7 +157,7 @@ impl ComponentFunctions for SquaredFunctions {
     }
 
     fn enter(&self, bin: &mut [BinIndex], t: &mut [f64]) {
-        self.tensors.enter(bin, t);
+        self.tensors.bins.enter(bin, t);
     }
 }
 

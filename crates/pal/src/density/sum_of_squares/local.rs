@@ -9,62 +9,10 @@ use rayon::prelude::*;
 
 use crate::density::chebyshev;
 use crate::density::cubature::MeshCubature;
-use crate::density::grid::BinIndex;
 use crate::density::mesh::{Element, Mesh};
+use crate::density::occupied::OccupiedBins;
 use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
-
-/// The bins of a mesh that hold something.
-#[derive(Clone, Debug)]
-pub(super) struct Bins {
-    /// The bin of every slot.
-    pub list: Vec<Vec<BinIndex>>,
-    /// The slot of every bin in row-major order, or `NONE`.
-    slots: Vec<u32>,
-    counts: Vec<usize>,
-}
-
-const NONE: u32 = u32::MAX;
-
-impl Bins {
-    pub fn new(mesh: &Mesh) -> Bins {
-        let counts: Vec<usize> = mesh.grid.axes().iter().map(|axis| axis.bins()).collect();
-        let mut bins = Bins { list: Vec::new(), slots: vec![NONE; counts.iter().product()], counts };
-        for element in &mesh.elements {
-            let at = bins.flat(&element.bin);
-            if bins.slots[at] == NONE {
-                bins.slots[at] = bins.list.len() as u32;
-                bins.list.push(element.bin.clone());
-            }
-        }
-        bins
-    }
-
-    fn flat(&self, bin: &[BinIndex]) -> usize {
-        bin.iter().zip(&self.counts).fold(0, |at, (b, count)| at * count + b.get())
-    }
-
-    /// Where the coefficients of a bin are; `None` for a bin that holds nothing.
-    pub fn slot(&self, bin: &[BinIndex]) -> Option<usize> {
-        let slot = self.slots[self.flat(bin)];
-        (slot != NONE).then_some(slot as usize)
-    }
-
-    pub fn len(&self) -> usize {
-        self.list.len()
-    }
-
-    /// The elements of every slot.
-    fn elements<'m>(&self, mesh: &'m Mesh) -> Vec<Vec<&'m Element>> {
-        let mut lists = vec![Vec::new(); self.len()];
-        for element in &mesh.elements {
-            if let Some(slot) = self.slot(&element.bin) {
-                lists[slot].push(element);
-            }
-        }
-        lists
-    }
-}
 
 /// Chebyshev polynomials along every axis at a point.
 pub(super) struct Tables {
@@ -100,7 +48,7 @@ impl Tables {
 /// What is integrated, and how.
 pub(super) struct Measure<'m> {
     pub mesh: &'m Mesh,
-    pub bins: &'m Bins,
+    pub bins: &'m OccupiedBins,
     pub rules: &'m MeshCubature,
     /// A monomial in box coordinates.
     pub powers: &'m [u16],
@@ -118,7 +66,7 @@ impl Measure<'_> {
                 for j in 0..n {
                     sum[j] = if signs >> j & 1 == 0 { a[j] + b[j] } else { a[j].abs_diff(b[j]) };
                 }
-                positions.get(&sum[..]).map_or(NONE, |at| *at as u32)
+                positions[&sum[..]] as u32
             });
             at.collect()
         };

@@ -15,28 +15,31 @@ mod basis;
 mod form;
 mod functions;
 mod local;
+mod recipe;
 
 use std::sync::{Arc, OnceLock};
 
 use nalgebra::{DMatrix, DVector, DVectorView};
 use serde::{Deserialize, Serialize};
 
-use super::Settings;
 use super::cubature::MeshCubature;
 use super::error::DensityError;
+use super::file::{FileError, FileTensors, NamedTensor};
 use super::functions::Differentiable;
-use super::kind::{Expansion, FamilyKind, Form};
+use super::kind::{Compile, Expansion, FamilyKind, Form};
+use super::knots::equally_spaced;
 use super::mesh::{Degree, Mesh};
-use super::recipe::{Recipe, SumOfSquaresRecipe};
+use super::occupied::OccupiedBins;
+use super::registry::Settings;
 use super::support::{Ends, Support};
-use super::weights::{log_softmax, log_sum_exp, power_of_two};
+use super::weights::{log_sum_exp, mixture_weights, power_of_two};
 use crate::moments::Exponents;
-use crate::number::Rational;
 use crate::random::Stream;
 use crate::region::Region;
 use form::GramForm;
 use functions::{Layout, SquaredFunctions};
-use local::{Bins, Measure, Tables};
+use local::{Measure, Tables};
+pub use recipe::SumOfSquaresRecipe;
 
 /// Which polynomials the coefficients refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,13 +64,14 @@ pub struct Subset {
     pub seed: u64,
 }
 
-/// What to compile.
+/// The settings of a [`SumOfSquares`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SumOfSquaresSettings {
-    /// Total degree of the polynomials that are squared.
-    pub degree: u16,
-    /// Number of squares.
+    /// The total degree of the polynomials that are squared. `None` chooses it by the number of variables: 7 for one or two, 4
+    /// for three, 3 for four and 2 for more.
+    pub degree: Option<u16>,
+    /// The number of squares.
     pub components: usize,
     /// The basis.
     #[serde(default)]
@@ -75,6 +79,30 @@ pub struct SumOfSquaresSettings {
     /// All members of the basis, or some.
     #[serde(default)]
     pub subset: Option<Subset>,
+}
+
+impl Default for SumOfSquaresSettings {
+    /// Four squares of an automatically chosen degree, in the whole orthonormal basis.
+    fn default() -> SumOfSquaresSettings {
+        SumOfSquaresSettings { degree: None, components: 4, basis: Basis::Orthonormal, subset: None }
+    }
+}
+
+impl SumOfSquaresSettings {
+    /// The same settings with the degree filled in where it is to be chosen automatically.
+    fn chosen(&self, dimension: usize) -> SumOfSquaresSettings {
+        let automatic = match dimension {
+            ..=2 => 7,
+            3 => 4,
+            4 => 3,
+            _ => 2,
+        };
+        SumOfSquaresSettings { degree: Some(self.degree.unwrap_or(automatic)), ..*self }
+    }
+
+    fn total_degree(&self) -> u16 {
+        self.degree.expect("the degree is chosen before anything is compiled")
+    }
 }
 
 /// How well a basis is conditioned.
@@ -111,7 +139,7 @@ pub(super) struct Tensors {
     /// Exponents of the squares.
     double: Exponents,
     layout: Layout,
-    bins: Bins,
+    bins: OccupiedBins,
     /// Per bin, coefficients in Chebyshev products, one member of the basis per column.
     functions: Vec<DMatrix<f64>>,
 }
@@ -126,25 +154,6 @@ impl Tensors {
     fn gradient_len(&self) -> usize {
         self.size() + self.bins.len() * self.exponents.len()
     }
-
-    /// See [`ComponentFunctions::enter`](super::ComponentFunctions::enter).
-    fn enter(&self, bin: &mut [super::BinIndex], t: &mut [f64]) {
-        if self.bins.slot(bin).is_some() {
-            return;
-        }
-        let edges: Vec<(usize, super::BinIndex)> =
-            (0..t.len()).filter(|j| t[*j] == 0.0).filter_map(|j| Some((j, bin[j].below()?))).collect();
-        for choice in 1..1usize << edges.len() {
-            let chosen = || edges.iter().enumerate().filter(|(k, _)| choice >> k & 1 == 1).map(|(_, edge)| *edge);
-            let mut lower = bin.to_vec();
-            chosen().for_each(|(axis, below)| lower[axis] = below);
-            if self.bins.slot(&lower).is_some() {
-                bin.copy_from_slice(&lower);
-                chosen().for_each(|(axis, _)| t[axis] = 1.0);
-                return;
-            }
-        }
-    }
 }
 
 /// A compiled family of sums of squares.
@@ -157,16 +166,191 @@ pub struct SumOfSquares {
 }
 
 impl SumOfSquares {
-    /// Cuts the region into pieces and makes the basis.
-    pub fn compile(region: &Region, settings: &SumOfSquaresSettings) -> Result<SumOfSquares, DensityError> {
+    fn prepare(region: &Region, settings: &SumOfSquaresSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
+        let fail = |message: String| Err(DensityError::Settings(message));
+        if settings.components == 0 || settings.components > 100_000 {
+            return fail(format!("{} components; give between 1 and 100000", settings.components));
+        }
+        let n = region.dimension();
+        let ends = Support::ends(region)?;
+        let sets = (
+            Exponents::total_degree(n, settings.total_degree()),
+            Exponents::total_degree(n, settings.total_degree().saturating_mul(2)),
+        );
+        let (exponents, double) = match sets {
+            (Ok(exponents), Ok(double))
+                if exponents.len() <= MAX_BASIS && MeshCubature::feasible(n, degree(settings)) =>
+            {
+                (exponents, double)
+            }
+            _ => {
+                return fail(format!(
+                    "degree {} in {n} variables has too many monomials or needs too many cubature nodes; lower the degree",
+                    settings.total_degree()
+                ));
+            }
+        };
+        if let Some(subset) = settings.subset
+            && (subset.terms == 0 || subset.terms > exponents.len())
+        {
+            return fail(format!("{} terms of {}; give between 1 and all of them", subset.terms, exponents.len()));
+        }
+        Ok((exponents, double, ends))
+    }
+
+    /// The box cut into so many bins along every axis.
+    fn support_with(region: &Region, ends: &Ends, count: usize) -> Result<Arc<Support>, DensityError> {
+        let edges = ends.iter().map(|ends| equally_spaced(ends, count + 1));
+        let grid = Support::make_grid(region.constraint(), edges.collect())?;
+        Ok(Arc::new(Support::new(region, &grid)?))
+    }
+
+    fn assemble(
+        settings: &SumOfSquaresSettings,
+        support: Arc<Support>,
+        (exponents, double): (Exponents, Exponents),
+        bins: OccupiedBins,
+        functions: Vec<DMatrix<f64>>,
+        gram: Option<DMatrix<f64>>,
+    ) -> SumOfSquares {
+        let layout = Layout::new(&exponents);
+        let tensors = Tensors { exponents, double, layout, bins, functions };
+        let form = GramForm { gram, size: tensors.size(), gradient_len: tensors.gradient_len() };
+        SumOfSquares { settings: *settings, support, tensors: Arc::new(tensors), form }
+    }
+
+    /// The constants with which a tensor framework computes log-densities by itself.
+    pub fn recipe(&self) -> SumOfSquaresRecipe {
+        SumOfSquaresRecipe {
+            components: self.settings.components,
+            size: self.tensors.size(),
+            // It is symmetric: rows are columns.
+            gram: self.form.gram.as_ref().map(|gram| gram.as_slice().to_vec()),
+            reparametrised: self.settings.basis == Basis::Monomial,
+            log_volume: self.support.grid().log_volume(),
+        }
+    }
+
+    /// The number of members of the basis.
+    pub fn basis_len(&self) -> usize {
+        self.tensors.size()
+    }
+
+    /// Condition numbers and the error of orthonormality, computed anew.
+    pub fn conditioning(&self) -> Conditioning {
+        let rules = MeshCubature::new(self.support.dimension(), degree(&self.settings));
+        let Tensors { exponents, bins, functions, .. } = &*self.tensors;
+        let measure = Measure { mesh: self.support.mesh(), bins, rules: &rules, powers: &[] };
+        let here = measure.gram_of_values(functions, exponents);
+        let start = match self.settings.basis {
+            Basis::Monomial => here.clone(),
+            _ => measure.gram_of_values(&basis::legendre(exponents, self.support.grid(), bins), exponents),
+        };
+        Conditioning {
+            start: local::condition(start),
+            orthonormality: local::deviation(&here),
+            basis: local::condition(here),
+        }
+    }
+
+    fn params_per_component(&self) -> usize {
+        self.tensors.size() + 1
+    }
+
+    /// The coefficients that parameters stand for, and their slopes.
+    fn reparametrised(&self, z: f64) -> (f64, f64) {
+        match self.settings.basis {
+            // Rows have unit length, so the paper's division by sqrt(G_ii) is done already.
+            Basis::Monomial => {
+                let root = (z.abs() + 0.1).sqrt();
+                // The difference of the two roots, without cancellation.
+                (z / (root + 0.1f64.sqrt()), 0.5 / root)
+            }
+            _ => (z, 1.0),
+        }
+    }
+
+    fn scale(&self, params: &[f64]) -> f64 {
+        let u: Vec<f64> = params[1..].iter().map(|z| self.reparametrised(*z).0).collect();
+        power_of_two(&u)
+    }
+}
+
+fn degree(settings: &SumOfSquaresSettings) -> Degree {
+    let twice = 2 * usize::from(settings.total_degree());
+    Degree { total: twice, axis: twice }
+}
+
+/// Whether a box may be cut into so many bins along every axis.
+fn bins_allowed(count: usize, dimension: usize) -> bool {
+    let all = count.checked_pow(dimension as u32);
+    (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
+}
+
+fn too_high(settings: &SumOfSquaresSettings) -> DensityError {
+    DensityError::Settings(format!(
+        "degree {} is too high for this region in float64; lower it",
+        settings.total_degree()
+    ))
+}
+
+/// Scales functions to unit length and returns their Gram matrix.
+fn normalise(functions: &mut [DMatrix<f64>], measure: &Measure, exponents: &Exponents) -> DMatrix<f64> {
+    for _ in 0..2 {
+        let gram = measure.gram_of_values(functions, exponents);
+        for functions in functions.iter_mut() {
+            functions.column_iter_mut().enumerate().for_each(|(i, mut column)| column /= gram[(i, i)].sqrt());
+        }
+    }
+    measure.gram_of_values(functions, exponents)
+}
+
+/// Positions of the chosen exponents, in order; the constant first.
+fn choose(exponents: &Exponents, subset: Option<Subset>) -> Vec<usize> {
+    let Some(subset) = subset else { return (0..exponents.len()).collect() };
+    let mut stream = Stream::new(subset.seed, 0);
+    let mut others: Vec<usize> = (1..exponents.len()).collect();
+    // The first places of a shuffle.
+    let wanted = (subset.terms - 1).min(others.len());
+    for k in 0..wanted {
+        let pick = k + (stream.unit() * (others.len() - k) as f64) as usize;
+        others.swap(k, pick);
+    }
+    others.truncate(wanted);
+    others.push(0);
+    others.sort_unstable();
+    others
+}
+
+impl SumOfSquares {
+    /// The Gram matrix of the basis on pieces on the same grid, times a monomial in the coordinates of the box.
+    fn gram(&self, mesh: &Mesh, powers: &[u16]) -> Result<DMatrix<f64>, DensityError> {
+        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
+        let wanted = degree(&self.settings).times(extra);
+        if !MeshCubature::feasible(mesh.dimension(), wanted) {
+            return Err(DensityError::Settings(format!("powers {powers:?} need too many cubature nodes")));
+        }
+        let rules = MeshCubature::new(mesh.dimension(), wanted);
+        let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
+        let measure = Measure { mesh, bins, rules: &rules, powers };
+        // Large coefficients would lose all digits of a small integral, and nothing would tell.
+        Ok(measure.careful_gram(functions, exponents, &measure.pairs(exponents, double)))
+    }
+}
+
+impl Compile for SumOfSquares {
+    type Settings = SumOfSquaresSettings;
+
+    fn compile(region: &Region, settings: &SumOfSquaresSettings) -> Result<SumOfSquares, DensityError> {
+        let settings = &settings.chosen(region.dimension());
         let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let chosen = choose(&exponents, settings.subset);
         let rules = MeshCubature::new(region.dimension(), degree(settings));
         let mut count = 1;
         loop {
-            let support = SumOfSquares::domain_with(region, &ends, count)?;
-            let bins = Bins::new(&support.mesh);
-            let measure = Measure { mesh: &support.mesh, bins: &bins, rules: &rules, powers: &[] };
+            let support = SumOfSquares::support_with(region, &ends, count)?;
+            let bins = OccupiedBins::new(support.mesh());
+            let measure = Measure { mesh: support.mesh(), bins: &bins, rules: &rules, powers: &[] };
             let finer = 2 * count;
             let room = (bins.len() << region.dimension()) * exponents.len().pow(2) <= MAX_COEFFICIENTS;
             let retry = settings.basis == Basis::Orthonormal && bins_allowed(finer, region.dimension()) && room;
@@ -217,27 +401,28 @@ impl SumOfSquares {
         }
     }
 
-    /// With the basis from a file.
-    pub(super) fn restore(
+    fn restore(
         region: &Region,
         settings: &SumOfSquaresSettings,
-        count: usize,
-        (shape, basis): (&[usize], Vec<f64>),
-        gram: Option<Vec<f64>>,
-    ) -> Result<SumOfSquares, DensityError> {
+        tensors: &mut FileTensors,
+    ) -> Result<SumOfSquares, FileError> {
+        let settings = &settings.chosen(region.dimension());
+        let (shape, basis) = tensors.take("basis")?;
+        let gram = tensors.take_optional("gram").map(|(_, gram)| gram);
+        let count = tensors.take("bins")?.1.first().map_or(0, |bins| *bins as usize);
         let (exponents, double, ends) = SumOfSquares::prepare(region, settings)?;
         let size = choose(&exponents, settings.subset).len();
         let wrong = || {
             let message =
                 format!("the basis in the file has shape {shape:?}, which does not go with constraint and settings");
-            DensityError::Settings(message)
+            FileError::Content(message)
         };
-        let [slots, columns, rows] = shape else { return Err(wrong()) };
+        let [slots, columns, rows] = &shape[..] else { return Err(wrong()) };
         if [*columns, *rows] != [size, exponents.len()] || !bins_allowed(count, region.dimension()) {
             return Err(wrong());
         }
-        let support = SumOfSquares::domain_with(region, &ends, count)?;
-        let bins = Bins::new(&support.mesh);
+        let support = SumOfSquares::support_with(region, &ends, count)?;
+        let bins = OccupiedBins::new(support.mesh());
         let fits = bins.len() == *slots
             && gram.is_some() == (settings.basis != Basis::Orthonormal)
             && gram.as_ref().is_none_or(|gram| gram.len() == size * size)
@@ -250,176 +435,10 @@ impl SumOfSquares {
         let gram = gram.map(|gram| DMatrix::from_row_slice(size, size, &gram));
         // The first member is constant: its square over its integral is one over the volume.
         let square = gram.as_ref().map_or(1.0, |gram| gram[(0, 0)]);
-        if functions.iter().any(|f| !support.mesh.is_volume(square / f[(0, 0)].powi(2))) {
+        if functions.iter().any(|f| !support.mesh().is_volume(square / f[(0, 0)].powi(2))) {
             return Err(wrong());
         }
         Ok(SumOfSquares::assemble(settings, support, (exponents, double), bins, functions, gram))
-    }
-
-    fn prepare(region: &Region, settings: &SumOfSquaresSettings) -> Result<(Exponents, Exponents, Ends), DensityError> {
-        let fail = |message: String| Err(DensityError::Settings(message));
-        if settings.components == 0 || settings.components > 100_000 {
-            return fail(format!("{} components; give between 1 and 100000", settings.components));
-        }
-        let n = region.dimension();
-        let ends = Support::ends(region)?;
-        let sets = (
-            Exponents::total_degree(n, settings.degree),
-            Exponents::total_degree(n, settings.degree.saturating_mul(2)),
-        );
-        let (exponents, double) = match sets {
-            (Ok(exponents), Ok(double))
-                if exponents.len() <= MAX_BASIS && MeshCubature::feasible(n, degree(settings)) =>
-            {
-                (exponents, double)
-            }
-            _ => {
-                return fail(format!(
-                    "degree {} in {n} variables has too many monomials or needs too many cubature nodes; lower the degree",
-                    settings.degree
-                ));
-            }
-        };
-        if let Some(subset) = settings.subset
-            && (subset.terms == 0 || subset.terms > exponents.len())
-        {
-            return fail(format!("{} terms of {}; give between 1 and all of them", subset.terms, exponents.len()));
-        }
-        Ok((exponents, double, ends))
-    }
-
-    /// The box cut into so many bins along every axis.
-    fn domain_with(region: &Region, ends: &Ends, count: usize) -> Result<Arc<Support>, DensityError> {
-        let edges = ends.iter().map(|(low, high)| {
-            let step = (high - low) / Rational::from(count);
-            (0..=count).map(|k| if k == count { high.clone() } else { low + &step * Rational::from(k) }).collect()
-        });
-        let grid = Support::make_grid(region.constraint(), edges.collect())?;
-        Ok(Arc::new(Support::new(region, &grid)?))
-    }
-
-    fn assemble(
-        settings: &SumOfSquaresSettings,
-        support: Arc<Support>,
-        (exponents, double): (Exponents, Exponents),
-        bins: Bins,
-        functions: Vec<DMatrix<f64>>,
-        gram: Option<DMatrix<f64>>,
-    ) -> SumOfSquares {
-        let layout = Layout::new(&exponents);
-        let tensors = Tensors { exponents, double, layout, bins, functions };
-        let form = GramForm { gram, size: tensors.size(), gradient_len: tensors.gradient_len() };
-        SumOfSquares { settings: *settings, support, tensors: Arc::new(tensors), form }
-    }
-
-    /// Members of the basis.
-    pub fn basis_len(&self) -> usize {
-        self.tensors.size()
-    }
-
-    /// Condition numbers and the error of orthonormality, computed anew.
-    pub fn conditioning(&self) -> Conditioning {
-        let rules = MeshCubature::new(self.support.dimension(), degree(&self.settings));
-        let Tensors { exponents, bins, functions, .. } = &*self.tensors;
-        let measure = Measure { mesh: &self.support.mesh, bins, rules: &rules, powers: &[] };
-        let here = measure.gram_of_values(functions, exponents);
-        let start = match self.settings.basis {
-            Basis::Monomial => here.clone(),
-            _ => measure.gram_of_values(&basis::legendre(exponents, self.support.grid(), bins), exponents),
-        };
-        Conditioning {
-            start: local::condition(start),
-            orthonormality: local::deviation(&here),
-            basis: local::condition(here),
-        }
-    }
-
-    fn params_per_component(&self) -> usize {
-        self.tensors.size() + 1
-    }
-
-    /// The logarithms of the weights w, up to a common factor: of components without mass there is no need to know more.
-    fn mixture_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let logits = params.chunks(self.params_per_component()).zip(log_integrals);
-        let kept = logits.map(|(part, i)| if *i == f64::NEG_INFINITY { *i } else { part[0] });
-        log_softmax(&kept.collect::<Vec<f64>>())
-    }
-
-    /// The coefficients that parameters stand for, and their slopes.
-    fn reparametrised(&self, z: f64) -> (f64, f64) {
-        match self.settings.basis {
-            // Rows have unit length, so the paper's division by sqrt(G_ii) is done already.
-            Basis::Monomial => {
-                let root = (z.abs() + 0.1).sqrt();
-                // The difference of the two roots, without cancellation.
-                (z / (root + 0.1f64.sqrt()), 0.5 / root)
-            }
-            _ => (z, 1.0),
-        }
-    }
-
-    fn scale(&self, params: &[f64]) -> f64 {
-        let u: Vec<f64> = params[1..].iter().map(|z| self.reparametrised(*z).0).collect();
-        power_of_two(&u)
-    }
-}
-
-fn degree(settings: &SumOfSquaresSettings) -> Degree {
-    let twice = 2 * usize::from(settings.degree);
-    Degree { total: twice, axis: twice }
-}
-
-/// Whether a box may be cut into so many bins along every axis.
-fn bins_allowed(count: usize, dimension: usize) -> bool {
-    let all = count.checked_pow(dimension as u32);
-    (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
-}
-
-fn too_high(settings: &SumOfSquaresSettings) -> DensityError {
-    DensityError::Settings(format!("degree {} is too high for this region in doubles; lower it", settings.degree))
-}
-
-/// Scales functions to unit length and returns their Gram matrix.
-fn normalise(functions: &mut [DMatrix<f64>], measure: &Measure, exponents: &Exponents) -> DMatrix<f64> {
-    for _ in 0..2 {
-        let gram = measure.gram_of_values(functions, exponents);
-        for functions in functions.iter_mut() {
-            functions.column_iter_mut().enumerate().for_each(|(i, mut column)| column /= gram[(i, i)].sqrt());
-        }
-    }
-    measure.gram_of_values(functions, exponents)
-}
-
-/// Positions of the chosen exponents, in order; the constant first.
-fn choose(exponents: &Exponents, subset: Option<Subset>) -> Vec<usize> {
-    let Some(subset) = subset else { return (0..exponents.len()).collect() };
-    let mut stream = Stream::new(subset.seed, 0);
-    let mut others: Vec<usize> = (1..exponents.len()).collect();
-    // The first places of a shuffle.
-    let wanted = (subset.terms - 1).min(others.len());
-    for k in 0..wanted {
-        let pick = k + (stream.unit() * (others.len() - k) as f64) as usize;
-        others.swap(k, pick);
-    }
-    others.truncate(wanted);
-    others.push(0);
-    others.sort_unstable();
-    others
-}
-
-impl SumOfSquares {
-    /// The Gram matrix of the basis on pieces on the same grid, times a monomial in the coordinates of the box.
-    fn gram(&self, mesh: &Mesh, powers: &[u16]) -> Result<DMatrix<f64>, DensityError> {
-        let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
-        let wanted = degree(&self.settings).times(extra);
-        if !MeshCubature::feasible(mesh.dimension(), wanted) {
-            return Err(DensityError::Settings(format!("powers {powers:?} need too many cubature nodes")));
-        }
-        let rules = MeshCubature::new(mesh.dimension(), wanted);
-        let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
-        let measure = Measure { mesh, bins, rules: &rules, powers };
-        // Large coefficients would lose all digits of a small integral, and nothing would tell.
-        Ok(measure.careful_gram(functions, exponents, &measure.pairs(exponents, double)))
     }
 }
 
@@ -474,7 +493,7 @@ impl FamilyKind for SumOfSquares {
     }
 
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64> {
-        let weights = self.mixture_weights(params, log_integrals);
+        let weights = mixture_weights(params, self.params_per_component(), log_integrals);
         let total = log_sum_exp(weights.iter().zip(log_integrals).map(|(w, i)| w + i));
         if total == f64::NEG_INFINITY {
             return vec![total; weights.len()];
@@ -492,7 +511,7 @@ impl FamilyKind for SumOfSquares {
         gradient: &mut [f64],
         integrals: &mut [f64],
     ) {
-        let mixture = self.mixture_weights(params, log_integrals);
+        let mixture = mixture_weights(params, self.params_per_component(), log_integrals);
         let terms = mixture.iter().zip(log_integrals).map(|(w, i)| w + i);
         let total = log_sum_exp(terms.clone());
         if total == f64::NEG_INFINITY {
@@ -523,20 +542,13 @@ impl FamilyKind for SumOfSquares {
         Ok(Box::new(GramForm { gram: Some(self.gram(mesh, powers)?), ..self.form.clone() }))
     }
 
-    fn form_constants(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
+    fn normaliser_tensor(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
         // It is symmetric: rows are columns.
         Ok(self.gram(mesh, powers)?.as_slice().to_vec())
     }
 
-    fn recipe(&self) -> Recipe {
-        Recipe::SumOfSquares(SumOfSquaresRecipe {
-            components: self.settings.components,
-            size: self.tensors.size(),
-            // It is symmetric: rows are columns.
-            gram: self.form.gram.as_ref().map(|gram| gram.as_slice().to_vec()),
-            damped: self.settings.basis == Basis::Monomial,
-            log_volume: self.support.grid().log_volume(),
-        })
+    fn form_cost(&self) -> f64 {
+        (self.tensors.size() as f64).powi(2)
     }
 
     fn num_features(&self) -> usize {
@@ -546,7 +558,7 @@ impl FamilyKind for SumOfSquares {
     fn features(&self, bin: &[super::BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]) {
         out.fill(0.0);
         let (mut bin, mut t) = (bin.to_vec(), t.to_vec());
-        self.tensors.enter(&mut bin, &mut t);
+        self.tensors.bins.enter(&mut bin, &mut t);
         let Some(slot) = self.tensors.bins.slot(&bin) else { return };
         let mut tables = Tables::new(&self.tensors.exponents);
         tables.fill_derivatives(&t, orders);
@@ -559,20 +571,42 @@ impl FamilyKind for SumOfSquares {
         out.iter_mut().zip(features.iter()).for_each(|(out, feature)| *out = feature * scale);
     }
 
+    fn start(&self, _clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
+        let square = |_| {
+            // The constant comes first: a flat density. The rest tells the squares apart.
+            let mut row: Vec<f64> = (0..self.params_per_component()).map(|_| 0.1 * noise.normal()).collect();
+            (row[0], row[1]) = (0.0, 1.0);
+            row
+        };
+        (0..self.settings.components).flat_map(square).collect()
+    }
+
+    fn wants_scaled_start(&self) -> bool {
+        self.settings.basis == Basis::Monomial
+    }
+
     fn settings(&self) -> Settings {
         Settings::SumOfSquares(self.settings)
     }
 
-    fn tensors(&self) -> Vec<(&'static str, Vec<usize>, Vec<f64>)> {
+    fn description(&self) -> String {
+        let plural = if self.settings.components == 1 { "" } else { "s" };
+        let SumOfSquaresSettings { components, .. } = self.settings;
+        format!("sum of squares: degree {}, {components} component{plural}", self.settings.total_degree())
+    }
+
+    fn tensors(&self) -> Vec<NamedTensor> {
         let Tensors { exponents, bins, functions, .. } = &*self.tensors;
         let count = self.support.grid().axes()[0].bins();
         let shape = vec![bins.len(), self.tensors.size(), exponents.len()];
+        let basis = functions.iter().flat_map(|f| f.iter().copied()).collect();
         let mut tensors = vec![
-            ("basis", shape, functions.iter().flat_map(|f| f.iter().copied()).collect()),
-            ("bins", vec![1], vec![count as f64]),
+            NamedTensor { name: "basis", shape, values: basis },
+            NamedTensor { name: "bins", shape: vec![1], values: vec![count as f64] },
         ];
         if let Some(gram) = &self.form.gram {
-            tensors.push(("gram", vec![gram.nrows(), gram.ncols()], gram.transpose().as_slice().to_vec()));
+            let shape = vec![gram.nrows(), gram.ncols()];
+            tensors.push(NamedTensor { name: "gram", shape, values: gram.transpose().as_slice().to_vec() });
         }
         tensors
     }

@@ -4,7 +4,7 @@ pub mod cubature;
 pub mod oracle;
 
 use pal::density::Density;
-use pal::density::{Basis, Family, Knots, Settings, SplineSettings, Subset, SumOfSquaresSettings};
+use pal::density::{Basis, Family, HistogramSettings, Knots, Settings, SplineSettings, Subset, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, GeoJsonOptions, Linear, Polygon, Ring, parse_geojson};
 use pal::number::{Rational, to_f64};
 use pal::region::Region;
@@ -69,10 +69,15 @@ impl Case {
             };
             self.ends().iter().map(knots).collect()
         };
-        match &self.settings {
-            Settings::Spline(SplineSettings { knots: Knots::Uniform(count), .. }) => uniform(*count as i64),
-            Settings::Spline(SplineSettings { knots: Knots::At(lists), .. }) => lists.clone(),
-            Settings::SumOfSquares(_) => uniform(2),
+        let knots = match &self.settings {
+            Settings::Spline(settings) => &settings.knots,
+            Settings::Histogram(settings) => &settings.knots,
+            Settings::SumOfSquares(_) => &Knots::Uniform(2),
+        };
+        match knots {
+            Knots::Uniform(count) => uniform(*count as i64),
+            Knots::At(lists) => lists.clone(),
+            Knots::Automatic => panic!("cases name their knots"),
         }
     }
 
@@ -80,9 +85,11 @@ impl Case {
     pub fn degree(&self) -> (usize, usize) {
         match &self.settings {
             Settings::Spline(_) => (6 * self.dimension(), 6),
-            Settings::SumOfSquares(sum_of_squares) => {
-                (2 * usize::from(sum_of_squares.degree), 2 * usize::from(sum_of_squares.degree))
+            Settings::SumOfSquares(settings) => {
+                let twice = 2 * usize::from(settings.degree.expect("cases name their degree"));
+                (twice, twice)
             }
+            Settings::Histogram(_) => (0, 0),
         }
     }
 
@@ -137,12 +144,28 @@ pub fn given_knots(lists: &[&[(i64, i64)]], components: usize) -> Settings {
     Settings::Spline(SplineSettings { knots: Knots::At(knots), components })
 }
 
+/// Equally wide bins.
+pub fn histogram(bins: usize, components: usize) -> Settings {
+    Settings::Histogram(HistogramSettings { knots: Knots::Uniform(bins + 1), components })
+}
+
+/// Bins with given ends: uneven, and wider than the region.
+pub fn given_bins(lists: &[&[(i64, i64)]], components: usize) -> Settings {
+    let knots = lists.iter().map(|list| list.iter().map(|(p, q)| ratio(*p, *q)).collect()).collect();
+    Settings::Histogram(HistogramSettings { knots: Knots::At(knots), components })
+}
+
 pub fn sum_of_squares(degree: u16, components: usize, basis: Basis) -> Settings {
-    Settings::SumOfSquares(SumOfSquaresSettings { degree, components, basis, subset: None })
+    Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(degree), components, basis, subset: None })
 }
 
 pub fn some_of_squares(degree: u16, components: usize, basis: Basis, terms: usize) -> Settings {
-    Settings::SumOfSquares(SumOfSquaresSettings { degree, components, basis, subset: Some(Subset { terms, seed: 5 }) })
+    Settings::SumOfSquares(SumOfSquaresSettings {
+        degree: Some(degree),
+        components,
+        basis,
+        subset: Some(Subset { terms, seed: 5 }),
+    })
 }
 
 /// The star with N corners as a formula over `x1`, `x2`.
@@ -194,7 +217,7 @@ pub fn place(name: &str) -> Constraint {
 pub const PLANAR: [&str; 10] =
     ["box", "triangle", "notched", "star", "boxes", "sliver", "touching", "far", "tiny", "box and segment"];
 
-/// Both families on every planar region, and the dimensions 1 to 5.
+/// Every kind of family on every planar region, and the dimensions 1 to 5.
 pub fn catalogue() -> Vec<Case> {
     use Basis::{Legendre, Monomial, Orthonormal};
     let bases = [Orthonormal, Legendre, Monomial];
@@ -204,6 +227,7 @@ pub fn catalogue() -> Vec<Case> {
         // Far from the origin monomials are nearly proportional to each other, and the family refuses them.
         let basis = if *region == "far" { Orthonormal } else { bases[k % 3] };
         cases.push(Case::new(region, sum_of_squares((k % 5) as u16, 1 + k % 3, basis)));
+        cases.push(Case::new(region, histogram(1 + k % 4, 1 + k % 3)));
     }
     let uneven: &[(i64, i64)] = &[(0, 1), (1, 3), (5, 2)];
     let axes: [&[(i64, i64)]; 2] = [&[(-1, 1), (0, 1), (1, 4), (1, 1)], &[(0, 1), (2, 5), (2, 1)]];
@@ -223,6 +247,12 @@ pub fn catalogue() -> Vec<Case> {
         ("cut box 4", sum_of_squares(2, 2, Legendre)),
         ("simplex 5", sum_of_squares(2, 1, Orthonormal)),
         ("box 5", sum_of_squares(1, 2, Monomial)),
+        ("interval", histogram(5, 2)),
+        ("two intervals", given_bins(&[uneven], 2)),
+        ("notched", given_bins(&axes, 2)),
+        ("notched cube", histogram(2, 2)),
+        ("simplex 4", histogram(2, 1)),
+        ("box 5", histogram(2, 2)),
     ];
     cases.extend(more.into_iter().map(|(region, settings)| Case::new(region, settings)));
     cases

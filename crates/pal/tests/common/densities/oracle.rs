@@ -1,4 +1,4 @@
-//! The documented formulas of both families implemented a second time, in dual numbers: values and derivatives that use
+//! The documented formulas of all kinds of families implemented a second time, in dual numbers: values and derivatives that use
 //! nothing of the library but its cells.
 
 use std::ops::{Add, Div, Mul, Sub};
@@ -90,6 +90,8 @@ pub struct Oracle {
 enum Functions {
     /// Spline mixtures, by their knots per axis.
     Splines(Vec<Vec<f64>>),
+    /// Histogram mixtures, by the ends of their bins per axis.
+    Histograms(Vec<Vec<f64>>),
     /// Sums of squares: every basis function is a linear combination of the starting functions up to its own position.
     Polynomials {
         settings: SumOfSquaresSettings,
@@ -107,10 +109,14 @@ impl Oracle {
                 let knots = case.knots().iter().map(|list| list.iter().map(to_f64).collect()).collect();
                 (Functions::Splines(knots), settings.components)
             }
+            Settings::Histogram(settings) => {
+                let knots = case.knots().iter().map(|list| list.iter().map(to_f64).collect()).collect();
+                (Functions::Histograms(knots), settings.components)
+            }
             Settings::SumOfSquares(settings) => {
                 assert!(settings.subset.is_none(), "which members were chosen is for the library to know");
                 let ends: Vec<(f64, f64)> = case.ends().iter().map(in_float64).collect();
-                let set = Exponents::total_degree(ends.len(), settings.degree).unwrap();
+                let set = Exponents::total_degree(ends.len(), settings.degree.unwrap()).unwrap();
                 let exponents: Vec<Vec<u16>> = set.iter().map(<[u16]>::to_vec).collect();
                 let volume: f64 = ends.iter().map(|(_, length)| length).product();
                 let start = |point: &[f64]| start(settings.basis, &ends, &exponents, point);
@@ -143,6 +149,15 @@ impl Oracle {
                 });
                 factors.fold(Dual::from(1.0), |product, s| product * s * s)
             }
+            Functions::Histograms(knots) => {
+                let mut rest = params;
+                let logs = knots.iter().zip(point).map(|(knots, y)| {
+                    let (here, after) = rest.split_at(knots.len() - 1);
+                    rest = after;
+                    here[(1..knots.len() - 1).filter(|k| knots[*k] <= *y).count()]
+                });
+                total(logs).exp()
+            }
             Functions::Polynomials { settings, .. } => {
                 let monomial = settings.basis == Basis::Monomial;
                 let u = params.iter().map(|z| if monomial { z.softened() } else { *z });
@@ -171,7 +186,7 @@ impl Oracle {
             let q = parts.iter().map(|part| self.component(&part[1..], point, &basis));
             match &self.functions {
                 // The components are normalised, then mixed.
-                Functions::Splines(_) => {
+                Functions::Splines(_) | Functions::Histograms(_) => {
                     let mixed = q.zip(&weights).zip(&integrals).map(|((q, w), z)| q * *w / *z);
                     (total(mixed) / total(weights.iter().copied())).ln()
                 }

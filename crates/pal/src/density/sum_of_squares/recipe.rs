@@ -1,0 +1,21 @@
+//! The constants with which a tensor framework computes log-densities of sums of squares by itself.
+
+/// With `f` the features of a point, in which every polynomial of the basis is linear,
+///
+/// ```text
+/// log p(y) = log sum_k w_k (u_k . f(y))^2 - log sum_k w_k u_k^T G u_k - log volume,        w = softmax(logits)
+/// ```
+#[derive(Clone, Debug)]
+pub struct SumOfSquaresRecipe {
+    /// The number of squares in the sum.
+    pub components: usize,
+    /// The number of features, and of coefficients of a square.
+    pub size: usize,
+    /// The matrix G by rows; `None` for the identity.
+    pub gram: Option<Vec<f64>>,
+    /// Whether parameters z stand for coefficients `u = sign(z) (sqrt(|z| + 0.1) - sqrt(0.1))` rather than for themselves:
+    /// the reparametrisation of the PAL paper.
+    pub reparametrised: bool,
+    /// The logarithm of the volume of the box.
+    pub log_volume: f64,
+}
