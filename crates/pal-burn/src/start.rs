@@ -8,63 +8,24 @@
 use burn::module::{Module, Param};
 use burn::optim::{GradientsParams, LBFGSConfig, LineSearchFn};
 use burn::tensor::{Tensor, TensorData};
-use pal::density::{DensityError, Family, Recipe};
+use pal::density::{DensityError, Family};
 use pal::random::Stream;
 
 use crate::layer::{PalLayer, Points};
 use crate::predictor::{MixtureSettings, Scaler, to_f64, to_f64_vec};
-use crate::random::Normal;
 
 /// The largest number of points that clusters are made of; more would change little.
 const ENOUGH: usize = 20_000;
 /// The number of rounds of k-means.
 const ROUNDS: usize = 12;
-/// The weight of a uniform density in every starting component, so that no component begins with zeros.
-const FLAT: f64 = 0.1;
 
 /// Returns starting values for the parameters of a family: one parameter vector.
 pub fn family_params(family: &Family, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
-    let mut normal = Normal::new(seed, u64::MAX);
-    match family.recipe() {
-        Recipe::SumOfSquares(recipe) => {
-            let square = |_| {
-                let mut row = vec![0.0; 1 + recipe.size];
-                // The constant comes first; the random numbers make the squares different.
-                row[1..].iter_mut().for_each(|value| *value = 0.1 * normal.next());
-                row[1] = 1.0;
-                row
-            };
-            Ok((0..recipe.components).flat_map(square).collect())
-        }
-        Recipe::Spline(recipe) => {
-            let n = family.dimension();
-            let points = thinned(points, n);
-            let (features, _) = family.features(&points)?;
-            let width = family.family().num_features();
-            let mut params = Vec::with_capacity(family.num_params());
-            for members in clusters(&points, n, recipe.components, seed) {
-                params.push((members.len().max(1) as f64).ln());
-                let mut from = 0;
-                for axis in &recipe.axes {
-                    // Values at knots come first, then derivatives. A point counts for the knots around it, with the
-                    // weights of its features.
-                    let knots = axis.params / 2;
-                    let mut counts = vec![0.0; knots];
-                    for member in &members {
-                        let near = &features[member * width + from..][..knots];
-                        counts.iter_mut().zip(near).for_each(|(count, near)| *count += near.abs());
-                    }
-                    let mean = counts.iter().sum::<f64>() / knots as f64;
-                    let mean = if mean > 0.0 { mean } else { 1.0 };
-                    let value = |count: &f64| (count / mean + FLAT).sqrt() * (1.0 + 0.02 * normal.next());
-                    params.extend(counts.iter().map(value).collect::<Vec<f64>>());
-                    params.extend(std::iter::repeat_n(0.0, knots));
-                    from += axis.params;
-                }
-            }
-            Ok(params)
-        }
-    }
+    let n = family.dimension();
+    let points = thinned(points, n);
+    let rows = |members: Vec<usize>| members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
+    let clusters: Vec<Vec<f64>> = clusters(&points, n, family.num_components(), seed).into_iter().map(rows).collect();
+    Ok(family.kind().start(&clusters, &mut Stream::new(seed, u64::MAX)))
 }
 
 /// Returns starting values for a Gaussian mixture: one parameter vector. The points must be scaled.

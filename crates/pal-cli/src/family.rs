@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use pal::density::{
-    Basis, Conditioning, Family, Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings, Subset, SumOfSquares,
-    SumOfSquaresSettings,
+    Basis, Compile, Conditioning, Family, Knots, MAX_SPLINE_DIMENSION, SplineMixture, SplineSettings, Subset,
+    SumOfSquares, SumOfSquaresSettings,
 };
 use pal::number::{Rational, parse_rational};
 use pal::region::Region;

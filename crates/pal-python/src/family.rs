@@ -65,13 +65,13 @@ impl Family {
     /// The settings, as an object of the class of the kind.
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        families::show_settings(py, &self.0.family().settings())
+        families::show_settings(py, &self.0.kind().settings())
     }
 
     /// The settings as files have them, in JSON.
     #[getter]
     fn settings_json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.0.family().settings()).map_err(|error| PyValueError::new_err(error.to_string()))
+        serde_json::to_string(&self.0.kind().settings()).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     #[getter]
@@ -91,7 +91,7 @@ impl Family {
 
     #[getter]
     fn num_features(&self) -> usize {
-        self.0.family().num_features()
+        self.0.kind().num_features()
     }
 
     /// Ends of the bins per variable.
@@ -118,7 +118,7 @@ impl Family {
         powers: Vec<u16>,
     ) -> PyResult<FloatArray<'py>> {
         let condition = some_formula(condition, "the condition")?;
-        Ok(array(py, run(py, "integrating", || self.0.form_constants(&condition, &powers))?))
+        Ok(array(py, run(py, "integrating", || self.0.normaliser_tensor(&condition, &powers))?))
     }
 
     /// Partial derivatives of the features of points, of given orders, and which points are inside.

@@ -154,7 +154,7 @@ impl PalLayer {
     /// Prepares points, given row by row in the order of the variables of the constraint.
     pub fn points(&self, points: &[f64]) -> Result<Points, DensityError> {
         let (features, inside) = self.family.features(points)?;
-        let width = self.family.family().num_features();
+        let width = self.family.kind().num_features();
         Ok(Points::new(self.placement().matrix(features, inside.len(), width), inside))
     }
 
@@ -190,7 +190,7 @@ impl PalLayer {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn normaliser_within(&self, condition: &Formula) -> Result<Normaliser, QueryError> {
-        let form = self.family.form_constants(condition, &[])?;
+        let form = self.family.normaliser_tensor(condition, &[])?;
         let [rows, columns] = self.kind.form_shape();
         Ok(Normaliser::dense(self.placement().matrix(form, rows, columns)))
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Tensor};
-use pal::density::{Family, Recipe};
+use pal::density::{Family, SumOfSquares};
 
 use super::kind::{LayerKind, LayerParts};
 use super::{Likelihood, Normaliser, Placement, log_sum_exp, tiny};
@@ -19,8 +19,8 @@ pub(super) struct SumOfSquaresLayer {
     components: usize,
     /// The number of coefficients of a square.
     size: usize,
-    /// Whether parameters are damped as in the PAL paper, Appendix B.1.
-    damped: bool,
+    /// Whether parameters are reparametrised as in the PAL paper, Appendix B.1.
+    reparametrised: bool,
     log_volume: f64,
     dtype: DType,
 }
@@ -28,7 +28,7 @@ pub(super) struct SumOfSquaresLayer {
 impl SumOfSquaresLayer {
     /// Makes the layer of a family of sums of squares; `None` for another kind.
     pub fn from_family(family: &Family, placement: Placement) -> Option<LayerParts> {
-        let Recipe::SumOfSquares(recipe) = family.recipe() else { return None };
+        let recipe = family.downcast::<SumOfSquares>()?.recipe();
         let size = recipe.size;
         let normaliser = match recipe.gram {
             Some(gram) => Normaliser::dense(placement.matrix(gram, size, size)),
@@ -37,7 +37,7 @@ impl SumOfSquaresLayer {
         let layer = SumOfSquaresLayer {
             components: recipe.components,
             size,
-            damped: recipe.damped,
+            reparametrised: recipe.reparametrised,
             log_volume: recipe.log_volume,
             dtype: placement.dtype,
         };
@@ -58,7 +58,7 @@ impl LayerKind for SumOfSquaresLayer {
         let logits: Tensor<2> = params.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
         let log_weights = log_softmax(logits, 1);
         let z = params.slice([0..rows, 0..components, 1..size + 1]);
-        let u = if self.damped { z.clone().sign() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { z };
+        let u = if self.reparametrised { z.clone().sign() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { z };
         // Densities do not depend on a common scale of all squares, so the gradient through it is zero and need not be
         // computed.
         let scale = u.clone().detach().abs().max_dim(2).max_dim(1).clamp_min(tiny);
@@ -80,6 +80,6 @@ impl LayerKind for SumOfSquaresLayer {
     /// The coefficients of raw monomials have effects of very different size, which a common starting value does not
     /// fit.
     fn needs_scales(&self) -> bool {
-        self.damped
+        self.reparametrised
     }
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::demo::Named;
 use super::marginal::curve;
-use super::plot_density::{cells, family_name, values, within};
+use super::plot_density::{cells, values, within};
 use crate::numbers::bound;
 use crate::picture::density::{DensityScene, render};
 use crate::picture::file::PictureFormat;
@@ -135,7 +135,7 @@ impl Example<'_> {
         let [x, y] = marginals;
         let scene = DensityScene {
             title: Some(self.title.to_string()),
-            subtitle: Some(family_name(family)),
+            subtitle: Some(family.kind().description()),
             axes: vec!["x".to_string(), "y".to_string()],
             cells: cells(self.constraint, &progress)?,
             show_cells: false,
@@ -152,7 +152,7 @@ impl Example<'_> {
         Ok(Row {
             kind: "density",
             name: self.name,
-            family: family_name(family),
+            family: family.kind().description(),
             parameters: family.num_params(),
             event: self.event.0,
             probability,

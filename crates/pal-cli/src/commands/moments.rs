@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 use pal::density::Density;
-use pal::density::{Family, Model, Settings};
+use pal::density::{Family, Model};
 use pal::formula::Constraint;
 use pal::polynomial::Polynomial;
 use pal::query::{Entropy, EntropyOptions};
@@ -124,12 +124,7 @@ const ROOM: f64 = 3e7;
 /// Whether first and second moments together, compiled, fit into little memory.
 fn is_small(family: &Family) -> bool {
     let n = family.dimension() as f64;
-    let entries: f64 = match family.family().settings() {
-        // Seven Bernstein coefficients per bin and axis.
-        Settings::Spline(_) => family.support().grid().axes().iter().map(|axis| 7.0 * axis.bins() as f64).product(),
-        Settings::SumOfSquares(_) => (family.num_params() as f64 / family.num_components() as f64).powi(2),
-    };
-    entries * n * (n + 3.0) / 2.0 <= ROOM
+    family.kind().form_len() * n * (n + 3.0) / 2.0 <= ROOM
 }
 
 /// The integrals of one density.

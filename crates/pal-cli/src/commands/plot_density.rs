@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use pal::density::Density;
-use pal::density::{Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Constraint, Formula, Var};
 use pal::query::{ModeOptions, ModeStop};
 use pal::region::Region;
@@ -122,29 +121,13 @@ pub fn draw(
         ensure!(rows != RowChoice::All, "--row all: a picture shows one density; give the number of its row");
         let row = rows.of(&model)?.start;
         let density = options.given.fix(model.family().density(model_file::params(&model, row))?)?;
-        let subtitle = settings.title.as_ref().map(|_| family_name(model.family()) + &options.given.text());
+        let subtitle = settings.title.as_ref().map(|_| model.family().kind().description() + &options.given.text());
         let (mut report, picture) = options.picture(&density, subtitle, settings, progress)?;
         report.row = row;
         report.seconds = start.elapsed().as_secs_f64();
         Ok((report, picture))
     };
     attempt().with_context(|| file.display().to_string())
-}
-
-/// What a density is, in a few words and with the numbers that `pal compile` was given.
-pub fn family_name(family: &Family) -> String {
-    match family.family().settings() {
-        Settings::Spline(SplineSettings { knots, components }) => {
-            let knots = match knots {
-                Knots::Uniform(count) => format!("{count} knots per axis, "),
-                Knots::At(_) => String::new(),
-            };
-            format!("spline mixture: {knots}{}", counted(components, "component"))
-        }
-        Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(degree), components, .. }) => {
-            format!("sum of squares: degree {degree}, {}", counted(components, "component"))
-        }
-    }
 }
 
 /// The cells of a constraint as shapes.

@@ -1,7 +1,7 @@
 //! Spline mixtures: settings and recipe.
 
 use numpy::PyArray1;
-use pal::density::{self, Knots, Recipe, Settings};
+use pal::density::{self, Knots, Settings, SplineMixture};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
@@ -47,14 +47,14 @@ impl SplineSettings {
     /// The settings of the library on a region with this many variables, where nothing else is asked for.
     #[staticmethod]
     fn default(dimension: usize) -> SplineSettings {
-        let knots = Knots::Uniform(if dimension < 4 { 14 } else { 6 });
-        SplineSettings(density::SplineSettings { knots, components: 8 })
+        SplineSettings(density::SplineSettings::default().chosen(dimension))
     }
 
     /// A number of equally spaced knots per variable, or the exact positions of the knots per variable.
     #[getter]
     fn knots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.0.knots {
+            Knots::Automatic => Ok(py.None().into_bound(py)),
             Knots::Uniform(count) => count.into_bound_py_any(py),
             Knots::At(lists) => {
                 let exact = |list: &Vec<_>| list.iter().map(|at| fraction(py, at)).collect::<PyResult<Vec<_>>>();
@@ -71,6 +71,7 @@ impl SplineSettings {
 
     fn __repr__(&self) -> String {
         let knots = match &self.0.knots {
+            Knots::Automatic => "None".to_string(),
             Knots::Uniform(count) => count.to_string(),
             Knots::At(lists) => {
                 let list = |list: &Vec<_>| list.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -112,10 +113,8 @@ pub struct SplineAxis {
 }
 
 fn recipe<'py>(py: Python<'py>, family: &density::Family) -> Option<PyResult<Bound<'py, PyAny>>> {
-    matches!(family.family().settings(), Settings::Spline(_)).then(|| {
-        let Recipe::Spline(recipe) = run(py, "preparing", || Ok::<_, PyErr>(family.recipe()))? else {
-            unreachable!("the recipe of a spline mixture is that of splines")
-        };
+    family.downcast::<SplineMixture>().map(|kind| {
+        let recipe = run(py, "preparing", || Ok::<_, PyErr>(kind.recipe()))?;
         let keep = |values: Vec<f64>| array(py, values).unbind();
         let axis = |(constants, axis): (density::SplineAxis, &density::Axis)| {
             let widths = axis.bin_indices().map(|bin| axis.width(bin)).collect();

@@ -1,7 +1,7 @@
 //! Sums of squares: settings and recipe.
 
 use numpy::PyArray1;
-use pal::density::{self, Basis, Recipe, Settings, Subset};
+use pal::density::{self, Basis, Settings, Subset, SumOfSquares};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -49,21 +49,18 @@ impl SumOfSquaresSettings {
             }
         };
         let subset = terms.map(|terms| Subset { terms, seed });
-        Ok(SumOfSquaresSettings(density::SumOfSquaresSettings { degree, components, basis, subset }))
+        Ok(SumOfSquaresSettings(density::SumOfSquaresSettings { degree: Some(degree), components, basis, subset }))
     }
 
     /// The settings of the library on a region with this many variables, where nothing else is asked for.
     #[staticmethod]
     fn default(dimension: usize) -> SumOfSquaresSettings {
-        let _ = dimension;
-        let settings =
-            density::SumOfSquaresSettings { degree: 6, components: 4, basis: Basis::Orthonormal, subset: None };
-        SumOfSquaresSettings(settings)
+        SumOfSquaresSettings(density::SumOfSquaresSettings::default().chosen(dimension))
     }
 
     /// The degree of the polynomials that are squared.
     #[getter]
-    fn degree(&self) -> u16 {
+    fn degree(&self) -> Option<u16> {
         self.0.degree
     }
 
@@ -100,7 +97,8 @@ impl SumOfSquaresSettings {
             Some(Subset { terms, seed }) => format!(", terms={terms}, seed={seed}"),
             None => String::new(),
         };
-        let (degree, components, basis) = (self.0.degree, self.0.components, self.basis());
+        let degree = self.0.degree.map_or("None".to_string(), |degree| degree.to_string());
+        let (components, basis) = (self.0.components, self.basis());
         format!("SumOfSquaresSettings(degree={degree}, components={components}, basis=\"{basis}\"{subset})")
     }
 }
@@ -123,17 +121,15 @@ pub struct SumOfSquaresRecipe {
 }
 
 fn recipe<'py>(py: Python<'py>, family: &density::Family) -> Option<PyResult<Bound<'py, PyAny>>> {
-    let Settings::SumOfSquares(settings) = family.family().settings() else { return None };
+    let kind = family.downcast::<SumOfSquares>()?;
     let make = || {
-        let Recipe::SumOfSquares(recipe) = run(py, "preparing", || Ok::<_, PyErr>(family.recipe()))? else {
-            unreachable!("the recipe of a sum of squares is that of sums of squares")
-        };
+        let recipe = run(py, "preparing", || Ok::<_, PyErr>(kind.recipe()))?;
         SumOfSquaresRecipe {
             components: recipe.components,
             log_volume: recipe.log_volume,
             size: recipe.size,
-            degree: settings.degree,
-            damped: recipe.damped,
+            degree: recipe.degree,
+            damped: recipe.reparametrised,
             gram: recipe.gram.map(|gram| array(py, gram).unbind()),
         }
         .into_bound_py_any(py)

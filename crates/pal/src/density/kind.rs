@@ -97,8 +97,8 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
     /// box (0 at its lower end, 1 at its upper end; no exponents mean 1).
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError>;
 
-    /// An estimate of the work that evaluating one form for one parameter vector takes, in multiplications.
-    fn form_cost(&self) -> f64;
+    /// The number of entries of one compiled form, which decides how much memory it takes.
+    fn form_len(&self) -> f64;
 
     /// The numbers of [`FamilyKind::form`] in the layout that the recipe of this kind has for the normaliser, for tensor
     /// frameworks.
@@ -130,7 +130,7 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
     /// All choices that identify the family besides the constraint, none of them left to a default.
     fn settings(&self) -> Settings;
 
-    /// A short description for people, such as `spline mixture: 14 knots, 8 components`.
+    /// A short description for people, such as `spline mixture: 14 knots per axis, 8 components`.
     fn description(&self) -> String;
 
     /// Compiled tensors for files.

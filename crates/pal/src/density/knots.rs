@@ -30,12 +30,12 @@ impl Knots {
         }
     }
 
-    /// How many knots there are, for people: `14 knots, ` or `14 x 9 knots, `, less `fewer` per axis. Empty if the number is
+    /// How many knots there are, for people: `14 knots per axis, ` or `14 x 9 knots, `, less `fewer` per axis. Empty if the number is
     /// still to be chosen.
     pub(super) fn description(&self, noun: &str, fewer: usize) -> String {
         match self {
             Knots::Automatic => String::new(),
-            Knots::Uniform(count) => format!("{} {noun}s, ", count - fewer),
+            Knots::Uniform(count) => format!("{} {noun}s per axis, ", count - fewer),
             Knots::At(lists) => {
                 let counts: Vec<String> = lists.iter().map(|list| (list.len() - fewer).to_string()).collect();
                 format!("{} {noun}s, ", counts.join(" x "))

@@ -5,7 +5,7 @@ mod student_t;
 use std::sync::Arc;
 
 use burn::tensor::{DType, Tensor};
-use pal::density::{Family, Recipe, SplineAxis, SplineRecipe};
+use pal::density::{Family, SplineAxis, SplineMixture, SplineRecipe};
 
 use super::kind::{LayerKind, LayerParts};
 use super::product::Factors;
@@ -33,10 +33,7 @@ struct AxisTensors {
 
 /// Returns the recipe of a family of spline mixtures; `None` for another kind.
 fn recipe(family: &Family) -> Option<SplineRecipe> {
-    match family.recipe() {
-        Recipe::Spline(recipe) => Some(recipe),
-        _ => None,
-    }
+    Some(family.downcast::<SplineMixture>()?.recipe())
 }
 
 impl SplineLayer {

@@ -61,16 +61,19 @@ impl Default for HistogramSettings {
     }
 }
 
-/// How many bins per axis are chosen automatically.
-fn automatic_bins(dimension: usize) -> usize {
-    match dimension {
-        ..=1 => 64,
-        2 => 32,
-        3 => 12,
-        4 => 6,
-        5 => 4,
-        6 => 3,
-        _ => 2,
+impl HistogramSettings {
+    /// The same settings with everything automatic chosen for this number of variables.
+    pub fn chosen(&self, dimension: usize) -> HistogramSettings {
+        let bins = match dimension {
+            ..=1 => 64,
+            2 => 32,
+            3 => 12,
+            4 => 6,
+            5 => 4,
+            6 => 3,
+            _ => 2,
+        };
+        HistogramSettings { knots: self.knots.chosen(bins + 1), ..self.clone() }
     }
 }
 
@@ -120,8 +123,8 @@ impl HistogramMixture {
             return fail(format!("{} components; give between 1 and 100000", settings.components));
         }
         let ends = Support::ends(region)?;
-        let knots = settings.knots.chosen(automatic_bins(n) + 1);
-        let edges = edges(region.constraint(), &knots, &ends)?;
+        let settings = settings.chosen(n);
+        let edges = edges(region.constraint(), &settings.knots, &ends)?;
         let bins = edges.iter().fold(1usize, |bins, edges| bins.saturating_mul(edges.len() - 1));
         if bins > MAX_GRID_BINS {
             let fitting = (MAX_GRID_BINS as f64).powf(1.0 / n as f64).floor();
@@ -130,7 +133,6 @@ impl HistogramMixture {
             ));
         }
         let grid = Support::make_grid(region.constraint(), edges)?;
-        let settings = HistogramSettings { knots, components: settings.components };
         Ok((settings, Arc::new(Support::new(region, &grid)?)))
     }
 
@@ -266,8 +268,8 @@ impl FamilyKind for HistogramMixture {
         Ok(Box::new(VolumeForm::compile(mesh, powers, self.settings.components)?))
     }
 
-    fn form_cost(&self) -> f64 {
-        (self.occupied.len() * self.support.dimension()) as f64
+    fn form_len(&self) -> f64 {
+        self.occupied.len() as f64
     }
 
     fn normaliser_tensor(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {

@@ -61,9 +61,12 @@ impl Default for SplineSettings {
     }
 }
 
-/// How many knots per axis are chosen automatically.
-fn automatic_knots(dimension: usize) -> usize {
-    if dimension < MAX_SPLINE_DIMENSION { 14 } else { 6 }
+impl SplineSettings {
+    /// The same settings with everything automatic chosen for this number of variables.
+    pub fn chosen(&self, dimension: usize) -> SplineSettings {
+        let automatic = if dimension < MAX_SPLINE_DIMENSION { 14 } else { 6 };
+        SplineSettings { knots: self.knots.chosen(automatic), ..self.clone() }
+    }
 }
 
 /// A compiled family of spline mixtures.
@@ -101,8 +104,8 @@ impl SplineMixture {
             ));
         }
         let ends = Support::ends(region)?;
-        let knots = settings.knots.chosen(automatic_knots(n));
-        let edges = edges(region.constraint(), &knots, &ends)?;
+        let settings = settings.chosen(n);
+        let edges = edges(region.constraint(), &settings.knots, &ends)?;
         let bins: Vec<usize> = edges.iter().map(|edges| edges.len() - 1).collect();
         if TensorForm::entries(&bins) > form::MAX_ENTRIES {
             let counts: Vec<String> = bins.iter().map(|b| (b + 1).to_string()).collect();
@@ -112,7 +115,6 @@ impl SplineMixture {
             ));
         }
         let grid = Support::make_grid(region.constraint(), edges)?;
-        let settings = SplineSettings { knots, components: settings.components };
         Ok((settings, Arc::new(Support::new(region, &grid)?)))
     }
 
@@ -307,7 +309,7 @@ impl FamilyKind for SplineMixture {
         Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.components)?))
     }
 
-    fn form_cost(&self) -> f64 {
+    fn form_len(&self) -> f64 {
         self.stretch.iter().map(|bins| (hermite::SQUARE * bins.len()) as f64).product()
     }
 

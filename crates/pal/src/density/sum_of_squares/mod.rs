@@ -89,8 +89,8 @@ impl Default for SumOfSquaresSettings {
 }
 
 impl SumOfSquaresSettings {
-    /// The same settings with the degree filled in where it is to be chosen automatically.
-    fn chosen(&self, dimension: usize) -> SumOfSquaresSettings {
+    /// The same settings with everything automatic chosen for this number of variables.
+    pub fn chosen(&self, dimension: usize) -> SumOfSquaresSettings {
         let automatic = match dimension {
             ..=2 => 7,
             3 => 4,
@@ -223,6 +223,7 @@ impl SumOfSquares {
     pub fn recipe(&self) -> SumOfSquaresRecipe {
         SumOfSquaresRecipe {
             components: self.settings.components,
+            degree: self.settings.total_degree(),
             size: self.tensors.size(),
             // It is symmetric: rows are columns.
             gram: self.form.gram.as_ref().map(|gram| gram.as_slice().to_vec()),
@@ -547,7 +548,7 @@ impl FamilyKind for SumOfSquares {
         Ok(self.gram(mesh, powers)?.as_slice().to_vec())
     }
 
-    fn form_cost(&self) -> f64 {
+    fn form_len(&self) -> f64 {
         (self.tensors.size() as f64).powi(2)
     }
 

@@ -9,6 +9,8 @@
 pub struct SumOfSquaresRecipe {
     /// The number of squares in the sum.
     pub components: usize,
+    /// The total degree of the polynomials that are squared.
+    pub degree: u16,
     /// The number of features, and of coefficients of a square.
     pub size: usize,
     /// The matrix G by rows; `None` for the identity.
