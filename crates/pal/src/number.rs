@@ -1,6 +1,6 @@
 //! Exact numbers: every constant is a rational from the text onward.
 //!
-//! `0.1` is 1/10, not the nearest double. A double that arrives through an API is the rational
+//! `0.1` is 1/10, not the nearest float64. A float64 that arrives through an API is the rational
 //! that it exactly denotes. Rounding happens once, at the very end, in [`to_f64`].
 
 use dashu_int::{IBig, UBig};
@@ -82,12 +82,12 @@ fn parse_decimal(text: &str) -> Result<Rational, NumberError> {
     Ok(if power >= 0 { Rational::from(signed * IBig::from(scale)) } else { Rational::from_parts(signed, scale) })
 }
 
-/// The rational that a finite double exactly denotes.
+/// The rational that a finite float64 exactly denotes.
 pub fn from_f64(value: f64) -> Result<Rational, NumberError> {
     Rational::try_from(value).map_err(|_| NumberError::NotFinite(value))
 }
 
-/// The double nearest to a rational.
+/// The float64 nearest to a rational.
 pub fn to_f64(value: &Rational) -> f64 {
     value.to_f64().value()
 }
@@ -98,7 +98,7 @@ pub(crate) fn bit_length(p: &Integer) -> usize {
     p.bit_len()
 }
 
-/// The double nearest to `p / 2^shift`, for integers far outside the range of doubles.
+/// The float64 nearest to `p / 2^shift`, for integers far outside the range of float64.
 pub(crate) fn scaled_to_f64(p: &Integer, shift: usize) -> f64 {
     if shift == 0 {
         return p.to_f64().value();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_denote_themselves() {
+    fn floats_denote_themselves() {
         assert_eq!(from_f64(0.1).unwrap(), ratio(3602879701896397, 36028797018963968));
         assert_eq!(to_f64(&ratio(1, 10)), 0.1);
         assert_eq!(from_f64(f64::MIN_POSITIVE / 4.0).map(|r| to_f64(&r)), Ok(f64::MIN_POSITIVE / 4.0));

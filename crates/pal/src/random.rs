@@ -29,7 +29,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Streams of one seed are independent of each other.
+    /// The stream of this number for a seed; streams of one seed are independent of each other.
     pub fn new(seed: u64, stream: u64) -> Self {
         Stream { key: [seed as u32, (seed >> 32) as u32], stream, next: 0, spare: None }
     }
@@ -51,7 +51,7 @@ impl Stream {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// A standard normal number, by the method of Box and Muller.
+    /// A standard normal number, from two uniform ones by the method of Box and Muller.
     pub fn normal(&mut self) -> f64 {
         let (u, v) = (self.unit(), self.unit());
         (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
@@ -84,5 +84,20 @@ mod tests {
         // Standard deviations of the two means are 0.0029 and 0.0030.
         assert!((mean - 0.5).abs() < 0.013 && (square - 1.0 / 3.0).abs() < 0.013, "{mean} {square}");
         assert!(a.iter().all(|x| *x > 0.0 && *x < 1.0));
+    }
+
+    #[test]
+    fn normal_numbers_have_the_moments_of_the_normal_distribution() {
+        let mut stream = Stream::new(11, 3);
+        let numbers: Vec<f64> = (0..100_000).map(|_| stream.normal()).collect();
+        let mean = |power: i32| numbers.iter().map(|x| x.powi(power)).sum::<f64>() / 1e5;
+        // The k-th moment has variance (m_2k - m_k^2) / 1e5, with m_2 = 1, m_4 = 3, m_6 = 15, m_8 = 105: five of its
+        // standard deviations are allowed.
+        for (power, want, deviation) in [(1, 0.0, 1.0f64), (2, 1.0, 2.0), (3, 0.0, 15.0), (4, 3.0, 96.0)] {
+            let off = (mean(power) - want).abs();
+            assert!(off < 5.0 * (deviation / 1e5).sqrt(), "moment {power} is off by {off}");
+        }
+        let within = numbers.iter().filter(|x| x.abs() < 1.959_963_984_540_054).count() as f64 / 1e5;
+        assert!((within - 0.95).abs() < 5.0 * (0.95 * 0.05 / 1e5f64).sqrt(), "{within}");
     }
 }

@@ -55,7 +55,7 @@ fn check_shape(cell: &Cell, label: &str) {
     let volume = polytope.exact_volume();
     assert_eq!(sum / factorial(n), volume, "{label}: triangulation");
     let close = (polytope.volume() / to_f64(&volume) - 1.0).abs();
-    assert!(close < 1e-9, "{label}: volume in doubles is off by {close:e}");
+    assert!(close < 1e-9, "{label}: volume in float64 is off by {close:e}");
 }
 
 /// Half-spaces alone give the same volume: the vertices and the triangulation are complete.
@@ -196,7 +196,7 @@ fn faces_on_more_facets_than_their_codimension() {
     }
 }
 
-/// A plane whose coefficients are further apart than the whole range of doubles, in a box just as extreme:
+/// A plane whose coefficients are further apart than the whole range of float64, in a box just as extreme:
 /// `2^1600 x + y <= 0` on `[0, 2^-1000] x [-2^1000, 0]` leaves out a triangle of area `2^-1000 2^600 / 2`.
 #[test]
 fn coefficients_further_apart_than_the_doubles() {

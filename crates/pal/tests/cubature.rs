@@ -45,7 +45,7 @@ fn exponents(n: usize, degree: u16) -> Vec<Vec<u16>> {
 /// The integral lies within the bound, and the bound says something.
 fn assert_encloses(result: &GaspResult, exact: &Rational, what: &str) {
     let error = (result.value - to_f64(exact)).abs();
-    // The double nearest to the exact value is itself half an ulp away from it.
+    // The float64 nearest to the exact value is itself half an ulp away from it.
     let allowed = result.rounding_error + to_f64(exact).abs() * f64::EPSILON / 2.0;
     assert!(error <= allowed, "{what}: {} is not {} within {:e}", result.value, to_f64(exact), result.rounding_error);
 }
@@ -165,7 +165,7 @@ fn the_bound_holds_where_everything_cancels() {
         let result = gasp::integrate(&unit, &poly(&format!("x^{degree} - x^{}", degree - 1))).unwrap();
         assert_encloses(&result, &(ratio(1, degree + 1) - ratio(1, degree)), &format!("degree {degree}"));
     }
-    // A sliver, whose size doubles get wrong.
+    // A sliver, whose size comes out wrong in float64.
     let sliver = region(y.ge(&x) & y.le(&x + ratio(1, 1 << 40)) & x.between(1, 2));
     assert_encloses(&gasp::integrate(&sliver, &poly("x")).unwrap(), &(ratio(3, 2) * ratio(1, 1 << 40)), "sliver");
 }
@@ -342,7 +342,7 @@ fn misuse_is_named() {
     assert!(gasp::integrate_fn_simplices(&[], usize::MAX, 0, |_| 1.0).is_err());
     let nan = gasp::integrate_simplices(&[0.0, 0.0, f64::NAN, 0.0, 0.0, 1.0], &names, &poly("x"));
     assert!(matches!(nan, Err(GaspError::Vertex(_))));
-    // Coordinates and coefficients beyond doubles.
+    // Coordinates and coefficients beyond the range of float64.
     let far = region(x.between(0, pal::number::parse_rational("1e400").unwrap()) & y.between(0, 1));
     assert!(gasp::integrate(&far, &poly("x")).is_err());
     assert_eq!(rejection::integrate(&far, &poly("x"), 10, 0), Err(RejectionError::Overflow));

@@ -149,7 +149,7 @@ fn extreme_degrees_and_scales_are_right_or_refused() {
             }
         }
     }
-    // Coefficients, coordinates and scales that leave the range of doubles although the answer does not.
+    // Coefficients, coordinates and scales that leave the range of float64 although the answer does not.
     let tiny = |digits: usize| format!("0.{}1", "0".repeat(digits - 1));
     let huge = |digits: usize| format!("1{}", "0".repeat(digits));
     for (x_high, y_high, poly) in [

@@ -9,7 +9,7 @@ use pal::number::Rational;
 use pal::region::{Budget, Cell, Region, StopReason};
 use pal::shapes;
 
-/// Everything about a cell, doubles bit by bit.
+/// Everything about a cell, float64 numbers bit by bit.
 #[derive(PartialEq, Debug)]
 struct Print {
     vertices: Vec<Vec<u64>>,

@@ -69,7 +69,7 @@ fn non_zero(width: Rational) -> Rational {
 /// A frame ready for converting vertices.
 pub(crate) struct Converter<'f> {
     frame: &'f AffineFrame,
-    /// Shift and scale in doubles, and whether the shift is exact in doubles.
+    /// Shift and scale in float64, and whether the shift is exact in float64.
     axes: Vec<(f64, f64, bool)>,
 }
 

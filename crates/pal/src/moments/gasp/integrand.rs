@@ -8,7 +8,7 @@ use crate::polynomial::{Polynomial, PolynomialError};
 /// Points evaluated together: enough to fill vector units, few enough that the powers of 14 variables stay in the cache.
 pub(crate) const BATCH: usize = 128;
 
-/// Unit roundoff of doubles.
+/// Unit roundoff of float64.
 pub(crate) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 /// Up to [`BATCH`] points and what an integrand makes of them. All arrays are dense, one row of `BATCH` per axis or power.
@@ -72,7 +72,7 @@ impl<F: Fn(&[f64]) -> f64 + Sync> BatchFunction for Closure<F> {
     }
 }
 
-/// A polynomial laid out for evaluation in doubles.
+/// A polynomial laid out for evaluation in float64.
 #[derive(Clone, Debug)]
 pub(crate) struct BatchPolynomial {
     /// Per term, rounded once.

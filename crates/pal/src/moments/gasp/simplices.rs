@@ -28,7 +28,7 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Simplices whose vertices are the given doubles, `n + 1` rows of `n` per simplex.
+    /// Simplices with the given vertices, `n + 1` rows of `n` per simplex.
     pub fn new(vertices: &[f64], n: usize) -> Result<Measured, GaspError> {
         let stride = n.checked_add(1).and_then(|rows| rows.checked_mul(n));
         let Some(stride) = stride.filter(|stride| *stride > 0 && vertices.len().is_multiple_of(*stride)) else {
