@@ -1,7 +1,7 @@
 //! Speed of the integrators: `cargo bench -p pal --bench moments`.
 //!
-//! The peers in the same run are our own implementation of the paper's cubature (GASP!) and rejection sampling; other programs are
-//! compared by `bench/run.py`.
+//! The peers in the same run are our own implementation of the paper's cubature (GASP!) and rejection sampling; other
+//! programs are compared by `bench/run.py`.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -18,7 +18,8 @@ fn star(corners: usize) -> Constraint {
     Polygon::new(ring, Vec::new()).unwrap().to_formula(&real("x"), &real("y")).into()
 }
 
-/// All moments of the 17-star up to degree 12: from the formula, and by the paper's cubature for one polynomial of that degree.
+/// All moments of the 17-star up to degree 12: from the formula, and by the paper's cubature for one polynomial of that
+/// degree.
 fn stars(c: &mut Criterion) {
     let mut group = c.benchmark_group("star 17, degree 12");
     let constraint = star(17);

@@ -1,8 +1,8 @@
 //! Regions: how long it takes from a constraint to cells, and how many points per second can be tested.
 //!
-//! `cargo bench -p pal --bench regions` prints the figures of `docs/benchmarks.md`. With `PAL_DATA` set the map of drone scene 12
-//! (`sdd/scene12_constraints.geojson`) is measured as well; the campus map of `pal demo` always is. Where there is a peer, it runs in
-//! the same group on the same input.
+//! `cargo bench -p pal --bench regions` prints the figures of `docs/benchmarks.md`. With `PAL_DATA` set the map of
+//! drone scene 12 (`sdd/scene12_constraints.geojson`) is measured as well; the campus map of `pal demo` always is.
+//! Where there is a peer, it runs in the same group on the same input.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

@@ -24,7 +24,8 @@ struct Elimination {
     rows: Vec<Vec<Integer>>,
     /// How many rows have served as pivot rows; they come first.
     rank: usize,
-    /// The last pivot: the determinant of the pivot rows in the pivot columns, both in the order in which they were taken.
+    /// The last pivot: the determinant of the pivot rows in the pivot columns, both in the order in which they were
+    /// taken.
     pivot: Integer,
     /// Whether an odd number of rows was exchanged.
     odd: bool,
@@ -47,9 +48,9 @@ impl Elimination {
         true
     }
 
-    /// Takes the entry of the next pivot row in the given column as pivot and eliminates the column from the rows below,
-    /// and from those above as well if asked to. Columns before `first` are left as they are: their entries are not looked
-    /// at again.
+    /// Takes the entry of the next pivot row in the given column as pivot and eliminates the column from the rows
+    /// below, and from those above as well if asked to. Columns before `first` are left as they are: their entries are
+    /// not looked at again.
     fn eliminate(&mut self, column: usize, first: usize, above: bool) {
         let (done, rest) = self.rows.split_at_mut(self.rank);
         let [pivot_row, below @ ..] = rest else { unreachable!("a pivot was found in this row") };
@@ -93,8 +94,8 @@ pub(crate) fn rational_determinant(rows: &[Vec<Rational>]) -> Rational {
     Rational::from_parts_signed(determinant(integral), scale)
 }
 
-/// Columns in which independent rows form a regular matrix, and its determinant with the columns in this order. `None` if
-/// the rows are dependent.
+/// Columns in which independent rows form a regular matrix, and its determinant with the columns in this order. `None`
+/// if the rows are dependent.
 pub(crate) fn regular_columns(rows: &[Vec<Integer>]) -> Option<(Vec<usize>, Integer)> {
     let mut elimination = Elimination::new(rows.to_vec());
     let mut columns = Vec::with_capacity(rows.len());
@@ -118,8 +119,8 @@ pub(crate) fn rank(rows: Vec<Vec<Integer>>) -> usize {
     elimination.rank
 }
 
-/// The first unknown of a square linear system with several right-hand sides, which follow the matrix in every row: its value
-/// for each of them. `None` if the matrix is singular.
+/// The first unknown of a square linear system with several right-hand sides, which follow the matrix in every row: its
+/// value for each of them. `None` if the matrix is singular.
 pub(crate) fn first_unknown(rows: Vec<Vec<Integer>>) -> Option<Vec<Rational>> {
     let unknowns = rows.len();
     let mut elimination = Elimination::new(rows);

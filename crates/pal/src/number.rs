@@ -106,8 +106,8 @@ pub(crate) fn scaled_to_f64(p: &Integer, shift: usize) -> f64 {
     Rational::from_parts(p.clone(), UBig::ONE << shift).to_f64().value()
 }
 
-/// Like [`scaled_to_f64`] for a coefficient of an inequality: NaN where it underflows. A filter multiplies coefficients by
-/// coordinates of any size, so a lost one must make its answer doubtful rather than small.
+/// Like [`scaled_to_f64`] for a coefficient of an inequality: NaN where it underflows. A filter multiplies coefficients
+/// by coordinates of any size, so a lost one must make its answer doubtful rather than small.
 pub(crate) fn scaled_coefficient(p: &Integer, shift: usize) -> f64 {
     let a = scaled_to_f64(p, shift);
     if a.abs() < f64::MIN_POSITIVE && !p.is_zero() { f64::NAN } else { a }

@@ -1,7 +1,8 @@
 //! Philox4x32-10, a counter-based random number generator.
 //!
-//! Any block of any stream can be computed at once, in any order and on any thread, which is what makes results independent
-//! of the number of threads. Fixed here rather than taken from a library, so that a seed means the same numbers forever.
+//! Any block of any stream can be computed at once, in any order and on any thread, which is what makes results
+//! independent of the number of threads. Fixed here rather than taken from a library, so that a seed means the same
+//! numbers forever.
 //!
 //! Reference: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, Parallel random numbers: as easy as 1, 2, 3, SC 2011.
 

@@ -22,8 +22,8 @@ const STAGES: [(&str, &[&str]); 8] = [
     ("query", &["formula", "polynomial", "region", "moments", "density"]),
 ];
 
-/// Where a stage may use only some items of another one: names of variables, and membership as a test of points that does
-/// not show the formula behind it.
+/// Where a stage may use only some items of another one: names of variables, and membership as a test of points that
+/// does not show the formula behind it.
 const ONLY: [(&str, &str, &[&str]); 2] =
     [("polynomial", "formula", &["Linear", "Var"]), ("moments", "formula", &["Membership", "MembershipError", "Var"])];
 
@@ -87,7 +87,8 @@ fn without_tests_and_comments(text: &str) -> String {
     while let Some(line) = lines.next() {
         if line == "#[cfg(test)]" {
             let item = lines.next().unwrap();
-            // A module of its own file ends with the line; anything else ends with a closing bracket in the first column.
+            // A module of its own file ends with the line; anything else ends with a closing bracket in the first
+            // column.
             if !item.ends_with(';') {
                 lines.by_ref().find(|line| *line == "}").expect("rustfmt closes items in the first column");
             }
@@ -263,7 +264,8 @@ fn paths_are_read_as_rust_reads_them() {
     );
     assert_eq!(flat("{a, b::c}"), ["a", "b::c"]);
     assert_eq!(flat("number::factorial(3) + 1"), ["number::factorial"]);
-    let text = "use a;\n#[cfg(test)]\nmod tests;\nfn f() {} // no crate::b\n#[cfg(test)]\nmod more {\n    use crate::c;\n}\nuse d;\n";
+    let text = "use a;\n#[cfg(test)]\nmod tests;\nfn f() {} // no crate::b\n\
+                #[cfg(test)]\nmod more {\n    use crate::c;\n}\nuse d;\n";
     assert_eq!(without_tests_and_comments(text), "use a;\nfn f() {} \nuse d;\n");
     assert_eq!(occurrences("my_crate::a crate::b", "crate::").count(), 1);
 }

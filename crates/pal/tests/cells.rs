@@ -1,4 +1,5 @@
-//! The decomposition of random formulas: volumes by three routes, the shape of every cell, and that cells tile the region.
+//! The decomposition of random formulas: volumes by three routes, the shape of every cell, and that cells tile the
+//! region.
 
 mod common;
 
@@ -65,8 +66,8 @@ fn check_volume_of_half_spaces(cell: &Cell, label: &str) {
     assert_eq!(volume, polytope.exact_volume(), "{label}: volume from half-spaces");
 }
 
-/// Hits of uniform points (and Boolean values) against the exact volume, within 4.5 standard deviations; three more hits
-/// allow for the skewness of rare events.
+/// Hits of uniform points (and Boolean values) against the exact volume, within 4.5 standard deviations; three more
+/// hits allow for the skewness of rare events.
 fn check_monte_carlo(case: &Case, volume: &Rational) {
     const POINTS: usize = 3000;
     let constraint = &case.constraint;

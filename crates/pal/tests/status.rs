@@ -1,5 +1,5 @@
-//! The kind of a region against brute force: on a line and in the plane a finite set of exact points meets every face of
-//! the arrangement of all hyperplanes, of every dimension, and a formula is constant on each face.
+//! The kind of a region against brute force: on a line and in the plane a finite set of exact points meets every face
+//! of the arrangement of all hyperplanes, of every dimension, and a formula is constant on each face.
 
 mod common;
 
@@ -35,7 +35,8 @@ fn planes(constraint: &Constraint) -> Vec<(Vec<Rational>, Rational)> {
     rows.into_iter().collect()
 }
 
-/// Sorted positions, the gaps between them and the two rays outside, each with a position in it: `(position, is_gap, bounded)`.
+/// Sorted positions, the gaps between them and the two rays outside, each with a position in it: `(position, is_gap,
+/// bounded)`.
 fn subdivide(positions: BTreeSet<Rational>) -> Vec<(Rational, bool, bool)> {
     let list: Vec<Rational> = positions.into_iter().collect();
     let (Some(first), Some(last)) = (list.first(), list.last()) else { return vec![(Rational::ZERO, true, false)] };

@@ -38,8 +38,8 @@ pub(crate) fn exact(parts: &[CellIntegrand]) -> Result<Integral, IntegrandError>
     Ok(Integral { value, exact: Some(sum), error: rounding(value), cells: parts.len(), simplices })
 }
 
-/// The sum in float64. If the bound on its error is not good enough, cells that contribute much to the bound are tried in
-/// another frame, and then the cells with the largest bounds are integrated exactly until it is.
+/// The sum in float64. If the bound on its error is not good enough, cells that contribute much to the bound are tried
+/// in another frame, and then the cells with the largest bounds are integrated exactly until it is.
 pub(crate) fn certified<'p>(
     parts: &[CellIntegrand<'p>],
     reframed: impl FnOnce() -> Result<Vec<CellIntegrand<'p>>, IntegrandError>,

@@ -16,8 +16,8 @@ use crate::number::{self, Rational, factorial};
 use crate::polynomial::Polynomial;
 use crate::region::{Cell, Lattice, Region};
 
-/// Moments of a region in the user's coordinates. [`MomentsFile`](crate::wmi::MomentsFile) keeps them in a file, together
-/// with their constraint.
+/// Moments of a region in the user's coordinates. [`MomentsFile`](crate::wmi::MomentsFile) keeps them in a file,
+/// together with their constraint.
 ///
 /// ```
 /// use pal::moments::{Exponents, Moments};
@@ -208,10 +208,12 @@ impl Accumulated {
         }
     }
 
-    /// Moments and their error bounds in the user's coordinates: `y^alpha = scale^alpha u^alpha`, and scales are powers of two.
+    /// Moments and their error bounds in the user's coordinates: `y^alpha = scale^alpha u^alpha`, and scales are powers
+    /// of two.
     fn finish(&self, exponents: &Exponents, frame: &AffineFrame) -> (Vec<f64>, Vec<f64>) {
         let n = exponents.dimension();
-        // Exponents of the scales, which are powers of two; they are applied last, so that nothing overflows on the way.
+        // Exponents of the scales, which are powers of two; they are applied last, so that nothing overflows on the
+        // way.
         let logs: Vec<i64> = frame.scale.iter().map(|s| number::to_f64(s).log2().round() as i64).collect();
         let volume: i64 = logs.iter().sum();
         let factors = Factors::new(exponents.degree() + n);
@@ -245,7 +247,8 @@ fn times_power_of_two(mut x: f64, mut power: i64) -> f64 {
     x
 }
 
-/// `alpha! / (|alpha| + n)!` in float64, to n + 2 roundings: products of correctly rounded factorials, or exactly where those overflow.
+/// `alpha! / (|alpha| + n)!` in float64, to n + 2 roundings: products of correctly rounded factorials, or exactly where
+/// those overflow.
 struct Factors {
     factorials: Vec<f64>,
 }

@@ -1,7 +1,8 @@
 //! The recurrence in exact arithmetic.
 //!
-//! With a common denominator D of the vertices of a simplex, `v = Y / D`, the numbers `h_alpha = D^|alpha| g_alpha` satisfy the same
-//! recurrence in integers: no fraction is reduced anywhere on the way. One division per simplex gives the integral.
+//! With a common denominator D of the vertices of a simplex, `v = Y / D`, the numbers `h_alpha = D^|alpha| g_alpha`
+//! satisfy the same recurrence in integers: no fraction is reduced anywhere on the way. One division per simplex gives
+//! the integral.
 
 use dashu_int::UBig;
 
@@ -15,7 +16,8 @@ use crate::region::{Lattice, Polytope};
 /// Entries computed between two checkpoints; each can have thousands of digits.
 const BETWEEN_CHECKPOINTS: usize = 256;
 
-/// A polynomial prepared for exact integration: integer multiples `c_alpha alpha!` of its coefficients over one denominator.
+/// A polynomial prepared for exact integration: integer multiples `c_alpha alpha!` of its coefficients over one
+/// denominator.
 #[derive(Clone, Debug)]
 pub(crate) struct ExactIntegrand {
     exponents: Exponents,
@@ -53,8 +55,8 @@ impl ExactIntegrand {
         (pairwise_sum(parts.collect()), simplices.len())
     }
 
-    /// By the face lattice (see [`super::faces`]). The table of a face holds integers `D_F^|alpha| den_F [t^alpha] M_F`, with D_F a common
-    /// denominator of the vertices below the face only: small faces have short numbers.
+    /// By the face lattice (see [`super::faces`]). The table of a face holds integers `D_F^|alpha| den_F [t^alpha]
+    /// M_F`, with D_F a common denominator of the vertices below the face only: small faces have short numbers.
     fn integrate_faces(&self, polytope: &Polytope, lattice: &Lattice) -> Rational {
         let exact = lattice.exact_heights(polytope);
         let own_denominators: Vec<UBig> = exact.points.iter().map(common_denominator).collect();
@@ -124,8 +126,8 @@ impl ExactIntegrand {
 
     /// The sum of the terms over a table of `D^|alpha| g_alpha`: `sum_alpha c_alpha alpha! / (|alpha| + n)! g_alpha`.
     fn contract(&self, h: &[Integer], denominator: &Integer, n: usize) -> Rational {
-        // sum over degrees k of S_k / (D^k (k + n)!), S_k the integer sum of the terms of degree k, by Horner's rule from the top:
-        // everything over D^K (K + n)! with K the degree.
+        // sum over degrees k of S_k / (D^k (k + n)!), S_k the integer sum of the terms of degree k, by Horner's rule
+        // from the top: everything over D^K (K + n)! with K the degree.
         let degree = self.terms.len() - 1;
         let mut numerator = Integer::ZERO;
         for (k, terms) in self.terms.iter().enumerate() {

@@ -1,10 +1,11 @@
 //! Moments of a polytope without listing its simplices.
 //!
-//! The generating function of a triangulation is a sum of products over vertices, so it factorises over the face lattice: with the
-//! apex v_F of each face F,
+//! The generating function of a triangulation is a sum of products over vertices, so it factorises over the face
+//! lattice: with the apex v_F of each face F,
 //!
 //! ```text
-//! M_F(t)  =  1 / (1 - <t, v_F>)  *  sum over facets G of F that avoid v_F of  c(F, G) M_G(t),      M_v(t) = 1 / (1 - <t, v>)
+//! M_F(t)  =  1 / (1 - <t, v_F>)  *  sum over facets G of F that avoid v_F of  c(F, G) M_G(t)
+//! M_v(t)  =  1 / (1 - <t, v>)      for a vertex v
 //! ```
 //!
 //! where c(F, G) is the height of v_F over G. One sweep per face instead of n + 1 per simplex.
@@ -28,8 +29,8 @@ pub(crate) struct LocalPolytope<'l> {
 /// Relative error up to which distances of vertices from walls are taken from float64.
 const DISTANCE_TOLERANCE: f64 = 1e-14;
 
-/// What is swept for every exponent: `n! vol [t^alpha]` over the polytope, the same with absolute values of the coordinates, and a bound
-/// on what errors of the heights contribute to it. The fourth lane fills the register.
+/// What is swept for every exponent: `n! vol [t^alpha]` over the polytope, the same with absolute values of the
+/// coordinates, and a bound on what errors of the heights contribute to it. The fourth lane fills the register.
 pub(crate) type Lanes = [f64; 4];
 
 /// The sums over all exponents, or nothing if some height is not known at all.
@@ -87,10 +88,11 @@ fn sweep(table: &mut [Lanes], vertex: &[f64], exponents: &Exponents) {
 
 /// The heights c(F, G), face by face in order, each with a bound on its absolute error.
 ///
-/// If G is cut out of F by a wall with normal a, the height of a vertex over G inside F is its distance `|a . v - b|` divided by the
-/// length of the part of a that is orthogonal to the walls around F. Walls are input, so errors do not pile up from vertex to vertex. From the
-/// polytope down every face carries an orthonormal basis of the normals of its walls, extended by Gram-Schmidt (twice) from a face above
-/// it; `tilt` bounds how far the computed span is from the true one, and the face above that leaves the smallest tilt is chosen.
+/// If G is cut out of F by a wall with normal a, the height of a vertex over G inside F is its distance `|a . v - b|`
+/// divided by the length of the part of a that is orthogonal to the walls around F. Walls are input, so errors do not
+/// pile up from vertex to vertex. From the polytope down every face carries an orthonormal basis of the normals of its
+/// walls, extended by Gram-Schmidt (twice) from a face above it; `tilt` bounds how far the computed span is from the
+/// true one, and the face above that leaves the smallest tilt is chosen.
 fn heights(local: &LocalPolytope) -> Option<Vec<(f64, f64)>> {
     let faces = &local.lattice.faces;
     let rounding = 8.0 * (local.polytope.dimension() as f64 + 2.0) * f64::EPSILON;
@@ -152,7 +154,8 @@ impl Default for Above {
 }
 
 impl LocalPolytope<'_> {
-    /// Normals of the walls in the frame, scaled like the walls' own equations: `a_j scale_j`, each entry correctly rounded.
+    /// Normals of the walls in the frame, scaled like the walls' own equations: `a_j scale_j`, each entry correctly
+    /// rounded.
     fn wall_normals(&self) -> Vec<Vec<f64>> {
         let walls = self.polytope.half_spaces();
         let normal = |(a, _): &(Vec<Integer>, Integer)| {

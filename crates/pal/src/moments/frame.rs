@@ -1,8 +1,8 @@
 //! Local coordinates, and simplices of a region in them.
 //!
-//! Moments are computed in coordinates `u = (y - shift) / scale` in which the region is of size one. Which shift is best depends
-//! on the question: the lower corner of the bounding box makes every term of the recurrence non-negative; the centre keeps the
-//! coefficients of an integrand small; no shift gives moments in the user's own powers.
+//! Moments are computed in coordinates `u = (y - shift) / scale` in which the region is of size one. Which shift is
+//! best depends on the question: the lower corner of the bounding box makes every term of the recurrence non-negative;
+//! the centre keeps the coefficients of an integrand small; no shift gives moments in the user's own powers.
 
 use super::simplex::Simplices;
 use crate::number::{self, Rational};
@@ -35,8 +35,8 @@ impl AffineFrame {
         }
     }
 
-    /// No shift; each axis is scaled by a power of two so that coordinates are at most about 1 in size. Moments in this frame are moments
-    /// in the user's coordinates up to an exact factor.
+    /// No shift; each axis is scaled by a power of two so that coordinates are at most about 1 in size. Moments in this
+    /// frame are moments in the user's coordinates up to an exact factor.
     pub fn origin(ends: &[(Rational, Rational)]) -> AffineFrame {
         let size = |(low, high): &(Rational, Rational)| {
             let largest = number::to_f64(low).abs().max(number::to_f64(high).abs());
@@ -176,12 +176,12 @@ impl<'f> Converter<'f> {
     }
 }
 
-/// `n!` times the signed volume of a simplex whose coordinates are off by at most the fraction `coordinate_error`, with a
-/// bound on its relative error (infinite or NaN where none can be given).
+/// `n!` times the signed volume of a simplex whose coordinates are off by at most the fraction `coordinate_error`, with
+/// a bound on its relative error (infinite or NaN where none can be given).
 ///
-/// The matrix A of edge vectors is factored with row pivoting; the computed determinant is that of `A + E` with
-/// `|E| <= (n + 2) eps |L| |U|` plus the errors of the entries, and `|det(A + E) / det A - 1| <= (1 + |A^-1| |E|)^n - 1`. The norm of the
-/// inverse is bounded by a computed inverse X and the residual `I - X A`.
+/// The matrix A of edge vectors is factored with row pivoting; the computed determinant is that of `A + E` with `|E| <=
+/// (n + 2) eps |L| |U|` plus the errors of the entries, and `|det(A + E) / det A - 1| <= (1 + |A^-1| |E|)^n - 1`. The
+/// norm of the inverse is bounded by a computed inverse X and the residual `I - X A`.
 pub(crate) fn determinant(points: &[&[f64]], coordinate_error: f64) -> (f64, f64) {
     let n = points.len() - 1;
     if n == 0 {

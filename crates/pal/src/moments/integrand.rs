@@ -54,8 +54,8 @@ struct FramedPolynomial {
 }
 
 impl Integrand {
-    /// Prepares a polynomial over the given coordinates. The frame should be the box around what will be integrated over, centred:
-    /// then few digits cancel.
+    /// Prepares a polynomial over the given coordinates. The frame should be the box around what will be integrated
+    /// over, centred: then few digits cancel.
     pub fn new(polynomial: &Polynomial, variables: &[Var], frame: &AffineFrame) -> Result<Integrand, IntegrandError> {
         let changes: BTreeMap<Var, (Rational, Rational)> = variables
             .iter()
@@ -122,8 +122,9 @@ impl Integrand {
             }
         }
         let value = value + lost;
-        // Relative to the sum of magnitudes: errors of the coordinates enter once per degree; each degree of the recurrence rounds a
-        // product and at most 2n additions; then sizes, the sum over simplices or faces, coefficients and their sum.
+        // Relative to the sum of magnitudes: errors of the coordinates enter once per degree; each degree of the
+        // recurrence rounds a product and at most 2n additions; then sizes, the sum over simplices or faces,
+        // coefficients and their sum.
         let n = self.dimension as f64;
         let degree = exponents.degree() as f64;
         let roundings = (degree + 1.0) * (2.0 * n + 3.0) + summands as f64 + self.local.coefficients.len() as f64 + 8.0;
@@ -155,7 +156,8 @@ pub(super) fn lost_to_underflow(magnitude: f64, factor: f64) -> bool {
     magnitude < UNDERFLOW || factor.abs() < UNDERFLOW
 }
 
-/// Whether one sweep per face costs less than n + 1 sweeps per simplex. Joining a facet to a face costs about as much as one axis of a sweep.
+/// Whether one sweep per face costs less than n + 1 sweeps per simplex. Joining a facet to a face costs about as much
+/// as one axis of a sweep.
 pub(super) fn lattice_is_cheaper(lattice: &Lattice, dimension: usize) -> bool {
     let by_faces = lattice.faces.len() * dimension + lattice.pair_count();
     let by_simplices = lattice.simplex_count() * ((dimension + 1) * dimension) as f64;

@@ -15,8 +15,8 @@ use crate::region::{Cell, Region, Unbounded};
 /// How to integrate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Method {
-    /// The generating-function recurrence in float64, with a certified error bound. Cells whose bound is not good enough are
-    /// integrated again in other coordinates, and if need be exactly.
+    /// The generating-function recurrence in float64, with a certified error bound. Cells whose bound is not good
+    /// enough are integrated again in other coordinates, and if need be exactly.
     #[default]
     Recurrence,
     /// The recurrence in rationals.

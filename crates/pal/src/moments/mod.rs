@@ -2,7 +2,7 @@
 //!
 //! [`integrate`] is the entry; [`Moments`] holds all moments of a region at once. Underneath are four integrators:
 //!
-//! - the generating-function recurrence in float64, over simplices or over the face lattice, with certified error bounds;
+//! - the generating-function recurrence in float64, over simplices or over the face lattice, with certified bounds;
 //! - the same recurrence in exact arithmetic;
 //! - [`gasp`], Grundmann-Moeller cubature as in the paper;
 //! - [`rejection`] sampling, the approximate baseline.

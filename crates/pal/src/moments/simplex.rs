@@ -6,15 +6,15 @@
 //! integral of y^alpha  =  n! vol * alpha! / (k + n)! * [t^alpha]  prod_i 1 / (1 - <t, v_i>)
 //! ```
 //!
-//! and multiplying a series by 1 / (1 - <t, v>) is the recurrence `g_alpha = f_alpha + sum_j v_j g_(alpha - e_j)`. All n + 1
-//! factors are swept together: with `G_i` the product of the factors 0..=i,
+//! and multiplying a series by 1 / (1 - <t, v>) is the recurrence `g_alpha = f_alpha + sum_j v_j g_(alpha - e_j)`. All
+//! n + 1 factors are swept together: with `G_i` the product of the factors 0..=i,
 //!
 //! ```text
 //! G_i[alpha]  =  G_(i-1)[alpha] + sum_j v_ij G_i[alpha - e_j]
 //! ```
 //!
-//! needs one look-up of the predecessors for all i. Vertices in [0, 1]^n make every term non-negative, so nothing cancels
-//! and the relative error of every moment is a few `n k` ulps.
+//! needs one look-up of the predecessors for all i. Vertices in [0, 1]^n make every term non-negative, so nothing
+//! cancels and the relative error of every moment is a few `n k` ulps.
 
 use rayon::prelude::*;
 
@@ -136,8 +136,8 @@ fn sweep_block(
     }
 }
 
-/// Sweeps one simplex over a large set of exponents: those of one total degree depend only on the degree below, so they are
-/// computed in parallel.
+/// Sweeps one simplex over a large set of exponents: those of one total degree depend only on the degree below, so they
+/// are computed in parallel.
 fn sweep_wide(simplices: &Simplices, simplex: usize, exponents: &Exponents, sums: &mut [f64]) {
     let n = simplices.dimension;
     // Rows padded to whole lanes.

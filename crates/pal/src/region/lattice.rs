@@ -1,8 +1,9 @@
 //! The part of a polytope's face lattice that pulling reaches.
 //!
-//! A face is decomposed by pulling its first vertex, the apex: the face is the union of the pyramids from the apex over those facets
-//! of it that do not contain the apex. Facets of a face are its largest proper intersections with facets of the polytope,
-//! so no coordinates are looked at. Faces are shared: what takes n! simplices for a cube takes at most 3^n faces here.
+//! A face is decomposed by pulling its first vertex, the apex: the face is the union of the pyramids from the apex over
+//! those facets of it that do not contain the apex. Facets of a face are its largest proper intersections with facets
+//! of the polytope, so no coordinates are looked at. Faces are shared: what takes n! simplices for a cube takes at most
+//! 3^n faces here.
 
 use std::collections::HashMap;
 
@@ -92,7 +93,8 @@ impl Lattice {
         *counts.last().expect("the polytope itself is a face")
     }
 
-    /// The longest chain of additions on the way from vertices to the polytope, if every face adds up its facets one by one.
+    /// The longest chain of additions on the way from vertices to the polytope, if every face adds up its facets one by
+    /// one.
     pub fn longest_sum(&self) -> usize {
         let mut longest: Vec<usize> = Vec::with_capacity(self.faces.len());
         for face in &self.faces {
@@ -121,9 +123,9 @@ pub(crate) struct ExactHeights {
 
 impl Lattice {
     /// For a face F with basis B_F and a facet G of it with basis B_G, the height of the apex over G is |det T| where
-    /// `[apex - g; B_G] = T B_F`: a ratio of two determinants over any columns in which B_F is regular. The basis of a face is that
-    /// of its first opposite facet with one vector more. Vectors of a basis are integers without a common divisor, which keeps the
-    /// determinants short.
+    /// `[apex - g; B_G] = T B_F`: a ratio of two determinants over any columns in which B_F is regular. The basis of a
+    /// face is that of its first opposite facet with one vector more. Vectors of a basis are integers without a common
+    /// divisor, which keeps the determinants short.
     pub fn exact_heights(&self, polytope: &Polytope) -> ExactHeights {
         let points: Vec<Vec<Rational>> = polytope.exact_vertices();
         let mut bases: Vec<FaceBasis> = Vec::with_capacity(self.faces.len());

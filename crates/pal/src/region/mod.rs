@@ -56,7 +56,8 @@ pub const MAX_KNOTS: usize = 10_000;
 pub enum RegionError {
     /// More real variables than vertices can be listed for.
     #[error(
-        "the constraint has {0} real variables; at most {MAX_DIMENSION} are possible, because a box in n dimensions has 2^n vertices. \
+        "the constraint has {0} real variables; at most {MAX_DIMENSION} are possible, \
+         because a box in n dimensions has 2^n vertices. \
          Fix some variables by substitution, or split the problem into independent parts"
     )]
     TooManyVariables(usize),

@@ -120,8 +120,8 @@ impl Polytope {
         self.facets.iter().map(outward).collect()
     }
 
-    /// The distance `|a . v - b|` of a vertex from the hyperplane of a facet, with `a` as in [`Polytope::half_spaces`], in float64 with a
-    /// relative error of at most `tolerance`.
+    /// The distance `|a . v - b|` of a vertex from the hyperplane of a facet, with `a` as in [`Polytope::half_spaces`],
+    /// in float64 with a relative error of at most `tolerance`.
     pub(crate) fn slack(&self, vertex: usize, facet: usize, tolerance: f64) -> f64 {
         self.space.distance(self.facets[facet].plane, &self.vertices[vertex], tolerance)
     }

@@ -1,9 +1,9 @@
 //! Depth-first search from the bounding box to disjoint cells.
 //!
-//! A node holds a polytope and what is left of the formula on it. Hyperplanes that do not cut the polytope are
-//! decided for free; a node whose formula is true becomes a cell, one whose formula is false is dropped, any other is cut
-//! in two along the next literal. With knots, the box is first cut into bins as a k-d tree, so each bin meets
-//! only the atoms that cut it.
+//! A node holds a polytope and what is left of the formula on it. Hyperplanes that do not cut the polytope are decided
+//! for free; a node whose formula is true becomes a cell, one whose formula is false is dropped, any other is cut in
+//! two along the next literal. With knots, the box is first cut into bins as a k-d tree, so each bin meets only the
+//! atoms that cut it.
 
 use std::sync::Arc;
 
@@ -83,8 +83,8 @@ impl Region {
         self.simplified(SearchNode { polytope, load, open, booleans, bins })
     }
 
-    /// The node with its formula, and once that holds its load, simplified under what the polytope decides; `None` where
-    /// nothing is left.
+    /// The node with its formula, and once that holds its load, simplified under what the polytope decides; `None`
+    /// where nothing is left.
     fn simplified<L: Load>(&self, mut node: SearchNode<L>) -> Option<SearchNode<L>> {
         if self.enumeration == Enumeration::Total {
             return Some(node);

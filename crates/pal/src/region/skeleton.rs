@@ -1,8 +1,8 @@
 //! The Boolean structure of a formula over numbered hyperplanes, and its simplification on a cell.
 //!
-//! Inside a full-dimensional cell that a hyperplane does not cut, an atom is simply true or false, strict or not, and an
-//! equality is false. What is left undecided is a smaller skeleton. Evaluation is three-valued (Kleene): a disjunction
-//! with a true operand is true whatever the others are.
+//! Inside a full-dimensional cell that a hyperplane does not cut, an atom is simply true or false, strict or not, and
+//! an equality is false. What is left undecided is a smaller skeleton. Evaluation is three-valued (Kleene): a
+//! disjunction with a true operand is true whatever the others are.
 
 use std::collections::HashMap;
 
@@ -121,7 +121,8 @@ impl Skeleton {
             let truth = match node {
                 SkeletonNode::Literal(literal) => decide(*literal).map_or(itself, Truth::Known),
                 SkeletonNode::Junction { conjunction, start, end } => {
-                    // True is neutral in a conjunction and false decides it; in a disjunction it is the other way round.
+                    // True is neutral in a conjunction and false decides it; in a disjunction it is the other way
+                    // round.
                     let (mut open, mut last) = (0, Truth::Known(*conjunction));
                     for operand in &self.operands[*start as usize..*end as usize] {
                         let truth = truths[operand.position()];

@@ -126,7 +126,8 @@ impl Vertex {
     }
 }
 
-/// The float64 nearest to `p / q`, with a fast path where both are float64 numbers: a single division is correctly rounded.
+/// The float64 nearest to `p / q`, with a fast path where both are float64 numbers: a single division is correctly
+/// rounded.
 fn round_quotient(p: &Integer, q: &Integer) -> f64 {
     if bit_length(p) <= 53 && bit_length(q) <= 53 {
         return p.to_f64().value() / q.to_f64().value();

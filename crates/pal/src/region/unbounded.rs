@@ -12,7 +12,8 @@ use crate::number::{Integer, Rational};
 pub struct Unbounded {
     /// The variables, in coordinate order.
     pub variables: Vec<Var>,
-    /// A direction `d` such that `y + t d` stays in the region for some `y` and all `t >= 0`; its largest entry is 1 in size.
+    /// A direction `d` such that `y + t d` stays in the region for some `y` and all `t >= 0`; its largest entry is 1 in
+    /// size.
     pub direction: Vec<Rational>,
 }
 

@@ -1,7 +1,7 @@
 //! What a framework with tensors of its own needs to integrate by itself.
 //!
-//! Whatever must be exact or carefully rounded is done here: cells, simplices and their sizes, points and weights. What is left is products and sums over
-//! (simplex, point, monomial), on any device that knows them.
+//! Whatever must be exact or carefully rounded is done here: cells, simplices and their sizes, points and weights. What
+//! is left is products and sums over (simplex, point, monomial), on any device that knows them.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ use crate::number;
 use crate::polynomial::Polynomial;
 use crate::region::{Cell, Region};
 
-/// An integral over a region as constants. With the vertices `v_s0 .. v_sn` of simplex s, the rows `b_p` of [`GrundmannMoellerRule::barycentric`] and the weights `w_p`,
+/// An integral over a region as constants. With the vertices `v_s0 .. v_sn` of simplex s, the rows `b_p` of
+/// [`GrundmannMoellerRule::barycentric`] and the weights `w_p`,
 ///
 /// ```text
 /// integral  =  sum over terms (alpha, c) of  c * sum over s of  size_s * sum over p of  w_p * (sum_i b_pi v_si)^alpha
 /// ```
 ///
-/// Coordinates are divided by a power of two for each axis, which changes no digit and makes them at most about 1: powers of them fit single
-/// precision. Coefficients make up for it.
+/// Coordinates are divided by a power of two for each axis, which changes no digit and makes them at most about 1:
+/// powers of them fit single precision. Coefficients make up for it.
 ///
 /// ```
 /// use pal::{moments::gasp::CubatureConstants, polynomial::Polynomial, region::Region, shapes};

@@ -5,13 +5,15 @@ use crate::formula::Var;
 use crate::number;
 use crate::polynomial::{Polynomial, PolynomialError};
 
-/// Points evaluated together: enough to fill vector units, few enough that the powers of 14 variables stay in the cache.
+/// Points evaluated together: enough to fill vector units, few enough that the powers of 14 variables stay in the
+/// cache.
 pub(crate) const BATCH: usize = 128;
 
 /// Unit roundoff of float64.
 pub(crate) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
-/// Up to [`BATCH`] points and what an integrand makes of them. All arrays are dense, one row of `BATCH` per axis or power.
+/// Up to [`BATCH`] points and what an integrand makes of them. All arrays are dense, one row of `BATCH` per axis or
+/// power.
 #[derive(Debug)]
 pub(crate) struct PointBatch {
     pub count: usize,
@@ -148,8 +150,8 @@ impl BatchPolynomial {
 }
 
 impl BatchFunction for BatchPolynomial {
-    /// A term of degree k is off by k roundings of products, one each of the coefficient, its product and the compensated
-    /// sum, and by k times the error of a coordinate, all relative to the monomial at `magnitudes`.
+    /// A term of degree k is off by k roundings of products, one each of the coefficient, its product and the
+    /// compensated sum, and by k times the error of a coordinate, all relative to the monomial at `magnitudes`.
     fn evaluate(&self, batch: &mut PointBatch) -> Result<(), Vec<f64>> {
         let count = batch.count;
         let mut powers = std::mem::take(&mut batch.powers);

@@ -4,9 +4,10 @@
 //! region -> disjoint cells -> simplices;     integral over a simplex  =  n! vol * sum_p w_p f(A r_p)
 //! ```
 //!
-//! with the points `r_p` and weights `w_p` of Grundmann and Moeller ([`GrundmannMoellerRule`]) on the unit simplex and the affine map A onto
-//! the simplex at hand. A rule of degree `2 s + 1` is exact for polynomials of that degree, whatever their number of terms; it
-//! also integrates functions that are only given as code, with an error that falls as `s` grows.
+//! with the points `r_p` and weights `w_p` of Grundmann and Moeller ([`GrundmannMoellerRule`]) on the unit simplex and
+//! the affine map A onto the simplex at hand. A rule of degree `2 s + 1` is exact for polynomials of that degree,
+//! whatever their number of terms; it also integrates functions that are only given as code, with an error that falls
+//! as `s` grows.
 //!
 //! The work is laid out as dense arrays and three steps, each a plain loop over all points of a batch:
 //!
@@ -14,13 +15,13 @@
 //! 2. a table of powers per axis, and per monomial the product of rows of that table;
 //! 3. weighted sums over terms and over points.
 //!
-//! None of them branches on data, so that the same steps run as tensor operations of shape (simplex, point, term) on a GPU, from
-//! the constants of a [`CubatureConstants`]. Here simplices and chunks of points run on all cores; sums are compensated and formed in a fixed order, so that results
-//! do not depend on the number of threads.
+//! None of them branches on data, so that the same steps run as tensor operations of shape (simplex, point, term) on a
+//! GPU, from the constants of a [`CubatureConstants`]. Here simplices and chunks of points run on all cores; sums are
+//! compensated and formed in a fixed order, so that results do not depend on the number of threads.
 //!
 //! Weights alternate in sign and their magnitudes grow as `2.3^s`. Positive and negative ones are summed apart, and
-//! [`GaspResult::rounding_error`] says what the cancellation between them has left: at least `1e-16 * 2.3^s` of the integral of
-//! the magnitude of the terms.
+//! [`GaspResult::rounding_error`] says what the cancellation between them has left: at least `1e-16 * 2.3^s` of the
+//! integral of the magnitude of the terms.
 //!
 //! ```
 //! use pal::{formula::reals, moments::gasp, polynomial::Polynomial, region::Region};
@@ -56,7 +57,8 @@ use simplices::{Measured, PartialIntegral};
 pub enum GaspError {
     /// The rule would have more than [`MAX_POINTS`] points.
     #[error(
-        "the rule of degree {} in {dimension} dimensions has more than {MAX_POINTS} points; lower the degree, or integrate by moments",
+        "the rule of degree {} in {dimension} dimensions has more than {MAX_POINTS} points; \
+         lower the degree, or integrate by moments",
         2 * .index + 1
     )]
     TooManyPoints {
@@ -67,7 +69,8 @@ pub enum GaspError {
     },
     /// The index of the rule is above [`MAX_INDEX`].
     #[error(
-        "index {index} is above the limit of {MAX_INDEX}; the weights cancel so strongly that float64 is useless there. \
+        "index {index} is above the limit of {MAX_INDEX}; \
+         the weights cancel so strongly that float64 is useless there. \
          Lower the degree, or integrate by moments"
     )]
     Degree {
@@ -88,7 +91,8 @@ pub enum GaspError {
     Overflow,
     /// A list of coordinates that is not a list of simplices.
     #[error(
-        "{given} coordinates are not a list of simplices in {dimension} dimensions; each takes n + 1 vertices of n > 0 coordinates"
+        "{given} coordinates are not a list of simplices in {dimension} dimensions; \
+         each takes n + 1 vertices of n > 0 coordinates"
     )]
     Shape {
         /// the number of variables
@@ -106,12 +110,13 @@ pub enum GaspError {
 pub struct GaspResult {
     /// The integral.
     pub value: f64,
-    /// A bound on what the rounding of weights, sizes and sums has changed, barring underflow. For a polynomial also that of
-    /// the points and of its evaluation, so that the exact integral is within this of `value`; how well a closure computes,
-    /// and how much it minds points an ulp away, is not known here.
+    /// A bound on what the rounding of weights, sizes and sums has changed, barring underflow. For a polynomial also
+    /// that of the points and of its evaluation, so that the exact integral is within this of `value`; how well a
+    /// closure computes, and how much it minds points an ulp away, is not known here.
     pub rounding_error: f64,
-    /// For a closure the distance to the next coarser rule, added up over the simplices, which usually exceeds the distance
-    /// to the truth; infinite for `s = 0`, which has no coarser rule. 0 for a polynomial, for which the rule is exact.
+    /// For a closure the distance to the next coarser rule, added up over the simplices, which usually exceeds the
+    /// distance to the truth; infinite for `s = 0`, which has no coarser rule. 0 for a polynomial, for which the rule
+    /// is exact.
     pub truncation_estimate: f64,
     /// Convex cells of the region; for a list of simplices their number.
     pub cells: usize,
@@ -137,14 +142,15 @@ pub fn integrate(region: &Region, polynomial: &Polynomial) -> Result<GaspResult,
     Ok(result)
 }
 
-/// Integrates a function over a region with the rule of index `s`, of degree `2 s + 1`. The function gets the coordinates in
-/// the order of the region's variables; it must not depend on the Boolean ones, whose assignments are counted.
+/// Integrates a function over a region with the rule of index `s`, of degree `2 s + 1`. The function gets the
+/// coordinates in the order of the region's variables; it must not depend on the Boolean ones, whose assignments are
+/// counted.
 pub fn integrate_fn(region: &Region, s: usize, f: impl Fn(&[f64]) -> f64 + Sync) -> Result<GaspResult, GaspError> {
     over_region(region, s, &Closure { dimension: region.dimension(), function: f })
 }
 
-/// Integrates a polynomial over simplices: vertices of all of them in one slice, `n + 1` rows of `n` coordinates each, in the
-/// order of `variables`. Simplices that overlap count twice, flat ones not at all.
+/// Integrates a polynomial over simplices: vertices of all of them in one slice, `n + 1` rows of `n` coordinates each,
+/// in the order of `variables`. Simplices that overlap count twice, flat ones not at all.
 ///
 /// ```
 /// use pal::{formula::Var, moments::gasp, polynomial::Polynomial};

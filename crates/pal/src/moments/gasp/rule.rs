@@ -13,28 +13,30 @@ pub const MAX_POINTS: u128 = 20_000_000;
 /// The most coordinates that the points may have together, half a gigabyte.
 const MAX_NUMERATORS: u128 = 1 << 28;
 
-/// The largest index: the rule of degree 161. The magnitudes of the weights add up to about `2.3^s` times the volume, so that
-/// float64 has no digits left long before; beyond this index the smallest weights would underflow as well.
+/// The largest index: the rule of degree 161. The magnitudes of the weights add up to about `2.3^s` times the volume,
+/// so that float64 has no digits left long before; beyond this index the smallest weights would underflow as well.
 pub const MAX_INDEX: usize = 80;
 
-/// Rules of more points are made anew for each integral: evaluating them takes longer than making them, and keeping them
-/// would hold hundreds of megabytes for the rest of the program.
+/// Rules of more points are made anew for each integral: evaluating them takes longer than making them, and keeping
+/// them would hold hundreds of megabytes for the rest of the program.
 const MAX_CACHED_POINTS: usize = 1 << 20;
 
-/// Points and weights on the unit simplex `{x >= 0, sum x <= 1}` that integrate every polynomial of degree `2 s + 1` exactly.
+/// Points and weights on the unit simplex `{x >= 0, sum x <= 1}` that integrate every polynomial of degree `2 s + 1`
+/// exactly.
 ///
 /// With `d = 2 s + 1` in `n` dimensions,
 ///
 /// ```text
-/// integral of f  =  sum_{i=0..s} w_i  sum_{beta in N^(n+1), |beta| = s-i}  f( (2 beta_1 + 1)/(d+n-2i), .., (2 beta_n + 1)/(d+n-2i) )
+/// integral of f  =  sum_{i=0..s} w_i  sum_{beta in N^(n+1), |beta| = s-i}  f( (2 beta + 1) / (d+n-2i) without entry 0 )
 /// w_i  =  (-1)^i 2^(-2s) (d+n-2i)^d / ( i! (d+n-i)! )
 /// ```
 ///
-/// The points of one `i` are a *layer*: they share a weight and a denominator. Layers `1..=s` of rule `s` are the layers of
-/// rule `s - 1`, so the function values that give the integral also give the next coarser approximation to it.
+/// The points of one `i` are a *layer*: they share a weight and a denominator. Layers `1..=s` of rule `s` are the
+/// layers of rule `s - 1`, so the function values that give the integral also give the next coarser approximation to
+/// it.
 ///
-/// Reference: A. Grundmann, H. M. Moeller, Invariant integration formulas for the n-simplex by combinatorial methods, SIAM
-/// Journal on Numerical Analysis 15 (1978), theorem 4.
+/// Reference: A. Grundmann, H. M. Moeller, Invariant integration formulas for the n-simplex by combinatorial methods,
+/// SIAM Journal on Numerical Analysis 15 (1978), theorem 4.
 ///
 /// ```
 /// use pal::moments::gasp::GrundmannMoellerRule;
@@ -50,8 +52,8 @@ pub struct GrundmannMoellerRule {
     index: usize,
     len: usize,
     layers: Vec<PointLayer>,
-    /// The barycentric coordinates `2 beta_j + 1`, over the denominator of the layer, as an `(n + 1) x len` matrix: row 0
-    /// belongs to the corner at the origin. Integers this small are exact, and a quarter of the size of float64.
+    /// The barycentric coordinates `2 beta_j + 1`, over the denominator of the layer, as an `(n + 1) x len` matrix: row
+    /// 0 belongs to the corner at the origin. Integers this small are exact, and a quarter of the size of float64.
     numerators: Vec<u16>,
 }
 
@@ -157,7 +159,8 @@ impl GrundmannMoellerRule {
         (1..=self.dimension).map(|row| f64::from(self.numerators[row * self.len + at]) / denominator).collect()
     }
 
-    /// All `n + 1` barycentric coordinates of a point, the one of the corner at the origin first. Panics if there is no such point.
+    /// All `n + 1` barycentric coordinates of a point, the one of the corner at the origin first. Panics if there is no
+    /// such point.
     pub fn barycentric(&self, at: usize) -> Vec<f64> {
         let denominator = self.layer(at).denominator;
         (0..=self.dimension).map(|row| f64::from(self.numerators[row * self.len + at]) / denominator).collect()
@@ -226,8 +229,8 @@ mod tests {
         }
     }
 
-    /// The rule in exact arithmetic: what is true of it is then not a matter of tolerance. Numerators are at most 13 and degrees
-    /// at most 14 here, so that the sum over a layer fits 64 bits.
+    /// The rule in exact arithmetic: what is true of it is then not a matter of tolerance. Numerators are at most 13
+    /// and degrees at most 14 here, so that the sum over a layer fits 64 bits.
     fn integrate_exactly(rule: &GrundmannMoellerRule, alpha: &[u16]) -> Rational {
         let (n, s) = (rule.dimension, rule.index);
         let powers: Vec<Vec<i64>> = alpha.iter().map(|a| (0..=13i64).map(|x| x.pow(u32::from(*a))).collect()).collect();

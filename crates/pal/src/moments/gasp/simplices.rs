@@ -156,8 +156,8 @@ fn integrate_one(
     let size = measured.simplices.sizes[simplex];
     let mean = positive.value() + negative.value();
     let value = size * mean;
-    // One more rounding for the product with the size, one for its place in the sum over all simplices. Second orders and the
-    // roundings of the bound itself are in the factor.
+    // One more rounding for the product with the size, one for its place in the sum over all simplices. Second orders
+    // and the roundings of the bound itself are in the factor.
     let rounding = 1.01 * (size * rounding + value.abs() * (measured.size_error + 2.0 * ROUNDOFF));
     let truncation = size * (mean - coarser.value()).abs();
     Ok(PartialIntegral { value: Sum::from_iter([value]), rounding, truncation, simplices: 1 })

@@ -2,9 +2,9 @@
 
 /// A running sum together with the roundings it has lost (Kahan, Babuska, Neumaier).
 ///
-/// The error of [`Sum::value`] is one rounding of the result plus `(N u)^2` of the sum of magnitudes, which no number of
-/// summands that fits into memory makes visible. Sorting, the other way to a stable sum, costs a factor log N and still
-/// grows with N.
+/// The error of [`Sum::value`] is one rounding of the result plus `(N u)^2` of the sum of magnitudes, which no number
+/// of summands that fits into memory makes visible. Sorting, the other way to a stable sum, costs a factor log N and
+/// still grows with N.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sum {
     high: f64,

@@ -1,5 +1,5 @@
-//! Monte Carlo integration by rejection: the approximate integrator that exact ones are compared with (PAL paper, Section 4
-//! and the appendix on rejection sampling).
+//! Monte Carlo integration by rejection: the approximate integrator that exact ones are compared with (PAL paper,
+//! Section 4 and the appendix on rejection sampling).
 //!
 //! With N points uniform on the bounding box B of the region,
 //!
@@ -8,12 +8,12 @@
 //! standard error  =  vol(B) * sqrt(variance of g / N)
 //! ```
 //!
-//! Membership is exact. Boolean variables are drawn as well, each true or false with equal chance, and the result is multiplied
-//! by 2^k for k of them: as everywhere, every assignment counts. This is unbiased, costs nothing per sample, and its price, a
-//! lower acceptance where few assignments are solutions, shows in the standard error.
+//! Membership is exact. Boolean variables are drawn as well, each true or false with equal chance, and the result is
+//! multiplied by 2^k for k of them: as everywhere, every assignment counts. This is unbiased, costs nothing per sample,
+//! and its price, a lower acceptance where few assignments are solutions, shows in the standard error.
 //!
-//! Samples come in blocks of fixed size, each with a random stream of its own; the same seed gives the same bytes on any
-//! number of threads.
+//! Samples come in blocks of fixed size, each with a random stream of its own; the same seed gives the same bytes on
+//! any number of threads.
 //!
 //! ```
 //! use pal::{formula::reals, moments::rejection, polynomial::Polynomial, region::Region};
