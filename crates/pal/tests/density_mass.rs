@@ -6,9 +6,9 @@ mod common;
 
 use common::densities::{Case, catalogue, distance, given_knots, place, some_of_squares, spline, sum_of_squares};
 use common::{Dice, ratio, variables};
-use pal::density::Basis;
+use pal::density::{Basis, Settings};
 use pal::formula::{Constraint, Formula};
-use pal::number::from_f64;
+use pal::number::{from_f64, to_f64};
 
 /// The error that rounding of coordinates causes, besides the rounding of the sums.
 fn tolerance(case: &Case, exact: f64) -> f64 {
