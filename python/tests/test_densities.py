@@ -167,7 +167,7 @@ def test_parameters_that_do_not_fit_are_refused(family):
     params = family.random_params(seed=1)
     with pytest.raises(ValueError, match=f"{family.num_params} numbers"):
         family.log_prob(params[1:], [0.5, 0.5])
-    with pytest.raises(ValueError, match="2 coordinates"):
+    with pytest.raises(ValueError, match="but there are 2 variables, in this order: x, y"):
         family.log_prob(params, [0.5])
     bad = params.copy()
     bad[3] = np.nan

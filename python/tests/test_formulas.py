@@ -134,7 +134,7 @@ def test_points_of_every_kind():
     readonly.flags.writeable = False
     assert (square.contains(readonly) == want[:, :2].all(1)).all()
     for bad in ([0.5], 0.5, [[0.5, 0.5, 0.5]], np.empty((0,))):
-        with pytest.raises(ValueError, match="2 coordinates"):
+        with pytest.raises(ValueError, match="but there are 2 variables, in this order: x, y"):
             square.contains(bad)
     for bad in ([["a", "b"]], [[1j, 0]], [[None, 1.0]]):
         with pytest.raises(TypeError):

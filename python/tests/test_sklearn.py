@@ -60,7 +60,7 @@ def test_pipelines_searches_clones_and_pickles():
 def test_data_that_violate_the_constraint_are_named():
     with pytest.raises(ValueError, match="row 1 of X, .*, violates the constraint"):
         ConstrainedDensity(TRIANGLE).fit([[0.2, 0.2], [0.9, 0.9], [0.1, 0.1]])
-    with pytest.raises(ValueError, match="2 variables \\(x, y\\), but X has 3 columns"):
+    with pytest.raises(ValueError, match="rows of X have 3 columns, but there are 2 variables, in this order: x, y"):
         ConstrainedDensity(TRIANGLE).fit(np.zeros((5, 3)))
     with pytest.raises(ValueError, match="families"):
         ConstrainedDensity(TRIANGLE, family="trees").fit(DATA)

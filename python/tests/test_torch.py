@@ -346,7 +346,7 @@ def test_mistakes_are_named():
         layer(torch.zeros(3))
     with pytest.raises(TypeError, match="int64"):
         layer(torch.zeros(layer.num_params, dtype=torch.int64))
-    with pytest.raises(ValueError, match="2 coordinates"):
+    with pytest.raises(ValueError, match="but there are 2 variables, in this order: x, y"):
         layer(normal(layer.num_params)).log_prob(torch.zeros(3))
     bad = normal(2, layer.num_params)
     bad[1, 0] = torch.inf
