@@ -46,7 +46,7 @@ impl ConstraintOption {
 /// How to read a constraint.
 #[derive(clap::Args)]
 struct Reading {
-    /// ConstraintFormat of the constraint; by default its extension tells
+    /// The format of the constraint; by default its extension tells
     #[arg(long, value_enum)]
     format: Option<ConstraintFormat>,
     /// GeoJSON: what the polygons mean [default: forbidden]

@@ -19,7 +19,7 @@ pub struct ModelArgument {
 }
 
 impl ModelArgument {
-    /// How messages call the file.
+    /// The name of the file in messages.
     pub fn name(&self) -> String {
         self.file.display().to_string()
     }
@@ -40,12 +40,12 @@ pub fn load_family(file: &Path) -> Result<Family> {
     read(file, Family::from_bytes)
 }
 
-/// Whether the name of a file is that of a model or a compiled family.
+/// Whether the name of a file says that it is a model or a compiled family.
 pub fn is_named(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("safetensors"))
 }
 
-/// Complains about a name under which a family or a model is not to be written.
+/// Fails early if a family or a model cannot be written under this name.
 pub fn check_output(file: &Path) -> Result<()> {
     let name = file.display();
     ensure!(is_named(file), "{name}: families and models are written as .safetensors; choose such a name");
@@ -61,27 +61,28 @@ fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> R
             _ => anyhow!(error).context("cannot read"),
         })?;
         from_bytes(&bytes).map_err(|error| match error {
-            // The reader's own words for this are about lengths of headers, which help nobody.
+            // The message of the safetensors reader is about lengths of headers, which does not help users.
             FileError::Format(_) => {
                 let what = if is_named(file) { "not a safetensors file, or a damaged one" } else { "not a model" };
                 anyhow!(
                     "{what}; `pal compile` makes a .safetensors file of a constraint, and `pal model` a model of that"
                 )
             }
-            // Its text has that of its cause.
-            other => anyhow!("{other}"),
+            FileError::NoParams => anyhow!("{error}; `pal model` adds some"),
+            FileError::Version(_) => anyhow!("{error} with `pal compile`"),
+            other => anyhow::Error::new(other),
         })
     };
     attempt().with_context(|| file.display().to_string())
 }
 
-/// The parameters of one row.
+/// Returns the parameters of one row of a model.
 pub fn params(model: &Model, row: usize) -> &[f64] {
     let width = model.family().num_params();
     &model.params()[row * width..(row + 1) * width]
 }
 
-/// The names of the variables of a constraint.
+/// Returns the names of the real variables of a constraint, in the order of coordinates.
 pub fn names(constraint: &Constraint) -> Vec<&str> {
     constraint.reals.iter().map(Var::name).collect()
 }

@@ -1,4 +1,4 @@
-//! `pal compile`, `model` and the questions about models: closed forms, in one to three dimensions and in both
+//! `pal compile`, `model` and the questions about models: closed forms, in one to three dimensions and in all kinds of
 //! families.
 
 mod common;
@@ -122,6 +122,32 @@ fn one_dimension() {
     near(number(&line, "/mean/0"), 0.5);
     near(number(&line, "/covariance/0/0"), 0.15);
     near(probability(&folder, &bowl, "(<= x 0.25)"), 0.4375);
+    // A histogram of two components on [0, 1]: half of the mass is uniform, the other half has weights 1 : 3 on its two bins.
+    let options = ["--family", "histogram", "--bins", "2", "--components", "2"];
+    let steps = model(&folder, "steps", unit, &options, &format!("0,0,0, 0,0,{}\n", 3f64.ln()));
+    let line = folder.pal(&["moments", &steps, "--poly", "x^2", "--entropy", "--json"]).done().json();
+    // The density is 3/4 on the left and 5/4 on the right.
+    near(number(&line, "/mean/0"), 0.75 / 8.0 + 1.25 * 3.0 / 8.0);
+    near(number(&line, "/expectations/0/value"), 0.75 / 24.0 + 1.25 * 7.0 / 24.0);
+    near(number(&line, "/entropy/value"), -(0.375 * 0.75f64.ln() + 0.625 * 1.25f64.ln()));
+    near(probability(&folder, &steps, "(<= x 0.25)"), 0.1875);
+    near(probability(&folder, &steps, "(<= x 0.75)"), 0.6875);
+    let found = rows(&folder.pal(&["marginal", &steps, "--variable", "x", "--quantiles", "0.6875"]).done().out);
+    near(found[0][1], 0.75);
+    let mode = folder.pal(&["mode", &steps, "--json"]).done().json();
+    near(number(&mode, "/log_density"), 1.25f64.ln());
+    assert!(number(&mode, "/point/0") >= 0.5 && mode["stop"] == "certified");
+    let found = rows(&folder.pal_reading(&["logprob", &steps, "--points", "-"], "x\n0.1\n0.9\n1.1\n").done().out);
+    near(found[0][1], 0.75f64.ln());
+    near(found[1][1], 1.25f64.ln());
+    assert_eq!(found[2][1], f64::NEG_INFINITY);
+    let samples = rows(&folder.pal(&["sample", &steps, "-n", "4000"]).done().out);
+    let right = samples.iter().filter(|s| s[0] > 0.5).count() as f64 / 4000.0;
+    assert!((right - 0.625).abs() < 5.0 * (0.625f64 * 0.375 / 4000.0).sqrt(), "{right}");
+    // Knots at given places: bins of widths 1/4 and 3/4 with weights 1 : 1 per length.
+    let uneven = ["--family", "histogram", "--knots-at", "x=0,1/4,1", "--components", "1"];
+    let uneven = model(&folder, "uneven", unit, &uneven, &format!("0,0,{}\n", 2f64.ln()));
+    near(probability(&folder, &uneven, "(<= x 0.25)"), 0.25 / (0.25 + 2.0 * 0.75));
 }
 
 #[test]
@@ -155,6 +181,7 @@ fn random_models_of_many_rows() {
     for options in [
         &["--knots", "5", "--components", "2"][..],
         &["--family", "sum-of-squares", "--degree", "4", "--components", "2"],
+        &["--family", "histogram", "--bins", "6", "--components", "3"],
     ] {
         folder.pal(&[&["compile", "r.smt2", "-o", "f.safetensors", "--quiet"], options].concat()).done();
         folder.pal(&["model", "f.safetensors", "--random", "3", "--rows", "20", "-o", "m.safetensors", "-q"]).done();

@@ -41,6 +41,11 @@ fn reports_have_the_documented_fields() {
     assert_fields(&report["conditioning"], "start basis orthonormality");
     assert!((report["conditioning"]["basis"].as_f64().unwrap() - 1.0).abs() < 1e-10);
 
+    let histogram = ["compile", "r.smt2", "--family", "histogram", "--bins", "4", "--components", "3"];
+    let report = folder.pal(&[&histogram[..], &["-o", "g.safetensors", "--json"]].concat()).done().json();
+    assert_eq!((&report["parameters"], &report["components"]), (&json!(3 * (2 * 4 + 1)), &json!(3)));
+    assert_eq!((&report["family"], &report["conditioning"]), (&json!("histogram"), &json!(null)));
+
     let modes = folder.pal(&["mode", "m.safetensors", "--json"]).done().json_lines();
     assert_eq!(modes.len(), 2);
     assert_fields(&modes[1], "row variables point log_density log_upper gap nodes stop seconds");
@@ -124,11 +129,17 @@ fn pictures_of_densities() {
 #[test]
 fn pictures_in_one_and_three_dimensions() {
     let folder = Folder::new("density-commands-dimensions");
-    let [_, line] = uniform(&folder, INTERVALS, 1);
-    let run = folder.pal(&["plot", &line, "-o", "t.png", "--samples", "50", "--event", "(<= t 1)", "--json"]).done();
-    assert!((run.json()["probability"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
-    assert_eq!(&folder.read("t.png")[1..4], b"PNG");
-    let [_, space] = uniform(&folder, TETRAHEDRON, 3);
+    for line in uniform(&folder, INTERVALS, 1) {
+        let run = folder.pal(&["plot", &line, "-o", "t.png", "--samples", "50", "--event", "(<= t 1)", "--json"]);
+        assert!((run.done().json()["probability"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(&folder.read("t.png")[1..4], b"PNG");
+    }
+    let [_, space, steps] = uniform(&folder, TETRAHEDRON, 3);
+    let slice =
+        ["plot", &steps, "-o", "z.svg", "--given", "z=0.25", "--mode", "--marginals", "--title", "A slice", "-q"];
+    folder.pal(&slice).done();
+    let svg = String::from_utf8(folder.read("z.svg")).unwrap();
+    assert!(svg.contains("histogram mixture: 3 bins per axis, 1 component, given z = 0.25\n"));
     let message = "a picture needs 1 or 2 variables, this density has 3; fix the others with --given";
     folder.pal(&["plot", &space, "-o", "z.png"]).failed(&format!("pal: {space}: {message}"));
     folder.pal(&["plot", &space, "-o", "z.svg", "--given", "z=0.25", "--title", "A slice", "-q"]).done();

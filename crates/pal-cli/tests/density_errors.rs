@@ -43,7 +43,7 @@ fn files_that_are_no_models() {
         ("changed.safetensors", "the checksum does not match: the file was changed or damaged"),
         ("notes.txt", "not a model; `pal compile` makes a .safetensors file of a constraint, and `pal model` a model"),
         ("r.smt2", "not a model; `pal compile` makes"),
-        ("eta.safetensors", "not a compiled density: its version is `pal-moments-1`"),
+        ("eta.safetensors", "not a density file of this version: its version is `pal-moments-1`"),
         ("f.safetensors", "the file holds a compiled family without parameters; `pal model` adds some"),
     ] {
         let start = format!("pal: {file}: {message}");
@@ -126,7 +126,7 @@ fn constraints_and_settings_without_a_family() {
         (
             "five.smt2",
             &[],
-            "--family spline is for 1 to 4 variables, the constraint has 5; use --family sum-of-squares",
+            "--family spline is for 1 to 4 variables, the constraint has 5; use --family sum-of-squares or histogram",
         ),
         ("four.smt2", &["--knots", "14"], "14 x 14 x 14 x 14 knots in 4 dimensions make a form that is too large"),
         ("u.smt2", &["--knots", "1"], "1 knot per axis; give between 2 and"),
@@ -145,7 +145,14 @@ fn constraints_and_settings_without_a_family() {
             "degree 9999 in 2 variables has too many monomials",
         ),
         ("r.smt2", &["--family", "sum-of-squares", "--components", "0"], "0 components; give between 1 and"),
-        ("r.smt2", &["--family", "sum-of-squares", "--terms", "0"], "0 terms of 28; give between 1 and all of them"),
+        ("r.smt2", &["--family", "sum-of-squares", "--terms", "0"], "0 terms of 36; give between 1 and all of them"),
+        ("r.smt2", &["--family", "histogram", "--bins", "0"], "--bins 0: give at least one bin per axis"),
+        ("r.smt2", &["--family", "histogram", "--components", "0"], "0 components; give between 1 and"),
+        (
+            "r.smt2",
+            &["--family", "histogram", "--knots-at", "x=0,2"],
+            "the knots along `x` must enclose the constraint",
+        ),
         ("nowhere.smt2", &[], "no such file"),
     ] {
         let run = folder.pal(&[&["compile", file, "-o", "old.safetensors"], options].concat());
@@ -155,7 +162,13 @@ fn constraints_and_settings_without_a_family() {
     compile(&["-o", "old.safetensors", "--degree", "3"])
         .failed("pal: --degree is for --family sum-of-squares; this family has --knots");
     compile(&["-o", "old.safetensors", "--family", "sum-of-squares", "--knots", "3"])
-        .failed("pal: --knots is for --family spline");
+        .failed("pal: --knots is for --family spline; this family has --degree, --basis, --terms, --components");
+    compile(&["-o", "old.safetensors", "--bins", "3"])
+        .failed("pal: --bins is for --family histogram; this family has --knots, --knots-at, --components");
+    compile(&["-o", "old.safetensors", "--family", "sum-of-squares", "--knots-at", "x=0,1"])
+        .failed("pal: --knots-at is for --family spline or histogram");
+    compile(&["-o", "old.safetensors", "--family", "histogram", "--check"])
+        .failed("pal: --check is for --family sum-of-squares; this family has no basis of polynomials");
     compile(&["-o", "u.smt2"]).failed("pal: u.smt2: families and models are written as .safetensors");
     compile(&["-o", "no/f.safetensors"]).failed("pal: no/f.safetensors: cannot write: there is no folder `no`");
     std::fs::create_dir(folder.path().join("dir.safetensors")).unwrap();

@@ -84,7 +84,7 @@ fn samples_are_spread_as_they_should_be() {
 #[test]
 fn uniform_numbers_in_place_of_random_ones() {
     let folder = Folder::new("tables-uniforms");
-    let [spline, _] = uniform(&folder, INTERVALS, 1);
+    let [spline, ..] = uniform(&folder, INTERVALS, 1);
     folder.write("u.npy", npy_file("<f8", false, "3, 2", &little(&[0.0, 0.1, 0.5, 0.5, 1.0, 0.9])));
     let samples = rows(&folder.pal(&["sample", &spline, "--uniforms", "u.npy"]).done().out);
     assert!(samples.iter().all(|s| (0.0..=1.0).contains(&s[0]) || (2.0..=4.0).contains(&s[0])), "{samples:?}");

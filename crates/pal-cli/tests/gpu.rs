@@ -31,7 +31,7 @@ const TRAIN: [&str; 19] = [
 #[test]
 fn what_a_gpu_trained_is_the_same_on_the_processor() {
     let folder = Folder::new("train-gpu");
-    let [model, _] = uniform(&folder, SQUARE_WITHOUT_TRIANGLE, 2);
+    let [model, ..] = uniform(&folder, SQUARE_WITHOUT_TRIANGLE, 2);
     folder.write("r.smt2", SQUARE_WITHOUT_TRIANGLE);
     folder.pal(&["sample", &model, "-n", "600", "--seed", "1", "-o", "points.csv", "--quiet"]).done();
     let table = std::fs::read_to_string(folder.path().join("points.csv")).unwrap();

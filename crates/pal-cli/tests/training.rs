@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Points of the uniform density on an area of 7/2, in three tables.
 fn points(name: &str) -> Folder {
     let folder = Folder::new(name);
-    let [model, _] = uniform(&folder, SQUARE_WITHOUT_TRIANGLE, 2);
+    let [model, ..] = uniform(&folder, SQUARE_WITHOUT_TRIANGLE, 2);
     for (table, count, seed) in [("train.csv", "3000", "1"), ("val.csv", "800", "2"), ("test.csv", "800", "3")] {
         folder.pal(&["sample", &model, "-n", count, "--seed", seed, "-o", table, "--quiet"]).done();
     }
@@ -43,7 +43,11 @@ fn number(value: &Value, field: &str) -> f64 {
 fn a_uniform_density_is_found_and_cannot_be_beaten() {
     let folder = points("fit-uniform");
     let truth = -3.5f64.ln();
-    for family in [&["--knots", "5", "--components", "2"][..], &["--family", "sum-of-squares", "--degree", "3"]] {
+    for family in [
+        &["--knots", "5", "--components", "2"][..],
+        &["--family", "sum-of-squares", "--degree", "3"],
+        &["--family", "histogram", "--bins", "4", "--components", "2"],
+    ] {
         let report = folder.pal(&[&FIT[..], family, &["--epochs", "30", "-o", "m.safetensors"]].concat()).done().json();
         // A test of 800 points tells a density from the truth to about this.
         assert!((number(&report, "test_ll") - truth).abs() < 0.03, "{report}");
@@ -249,7 +253,15 @@ fn a_network_learns_what_depends_on_its_inputs() {
         "--violation-samples",
         "5000",
     ];
-    // Two components with all their values and derivatives, or with place, width and tail along each axis.
+    let histogram = ["--family", "histogram", "--bins", "4", "--components", "2"];
+    let report = folder.pal(&[&train[..], &histogram, &small[4..], &["-o", "net.safetensors"]].concat()).done().json();
+    assert!(number(&report, "test_ll") > -0.2, "{report}");
+    assert_eq!((&report["violation"], &report["params"]), (&0.0.into(), &(16 + 16 + 17 * 2 * (2 * 4 + 1)).into()));
+    folder.write("now.csv", "side\n0\n1\n");
+    folder.pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "now.safetensors", "-q"]).done();
+    let left = folder.pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--json"]).done().json_lines();
+    assert!(number(&left[0], "probability") > 0.9 && number(&left[1], "probability") < 0.1, "{left:?}");
+    // Two components with all their values and derivatives, or with location, width and tail along each axis.
     for (head, outputs) in [(&["--head", "plain"][..], 2 * (2 * 9 * 2 + 1)), (&[], 2 * 7)] {
         let report = folder.pal(&[&train[..], &small, head, &["-o", "net.safetensors"]].concat()).done().json();
         // The truth has log-density 0, and a density that ignores the input -ln 2.
@@ -257,7 +269,7 @@ fn a_network_learns_what_depends_on_its_inputs() {
         assert_eq!(report["violation"], 0.0);
         assert_eq!(report["params"], 16 + 16 + 17 * outputs);
     }
-    for other in [&["--family", "sum-of-squares"][..], &["--baseline", "mdn"]] {
+    for other in [&["--family", "sum-of-squares"][..], &["--family", "histogram"], &["--baseline", "mdn"]] {
         folder
             .pal(&[&train[..], other, &["--head", "student-t", "-o", "x.safetensors"]].concat())
             .failed("pal: --head is for --family spline");
@@ -268,8 +280,9 @@ fn a_network_learns_what_depends_on_its_inputs() {
     let left = folder.pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--row", "all", "--json"]).done();
     let left: Vec<f64> = left.json_lines().iter().map(|line| number(line, "probability")).collect();
     assert!(left[0] > 0.9 && left[1] < 0.1, "{left:?}");
-    let whole = folder.pal(&["eval", "net.safetensors", "--data", "d.csv", "--violation-samples", "2000", "--json"]);
-    assert!(number(&whole.done().json(), "ll") > -0.2);
+    let evaluated =
+        folder.pal(&["eval", "net.safetensors", "--data", "d.csv", "--violation-samples", "2000", "--json"]);
+    assert!(number(&evaluated.done().json(), "ll") > -0.2);
     folder.write("bad.csv", "side\n0\n\n,\n");
     folder
         .pal(&["predict", "net.safetensors", "--data", "bad.csv", "-o", "x.safetensors"])

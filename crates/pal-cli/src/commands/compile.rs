@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use pal::density::{Conditioning, Family};
 use serde::Serialize;
 
-use crate::family::FamilyArgs;
+use crate::family::FamilyOptions;
 use crate::input::Input;
 use crate::model_file::{check_output, names};
 use crate::numbers::{bound, finite};
@@ -17,8 +17,8 @@ use crate::{Global, Outcome, output};
 
 /// Compile a family of densities on a constraint
 ///
-/// Cuts the region into pieces and computes all that normalising a density takes, for any parameters. The file is read by
-/// `pal model`, which adds parameters. Nothing outside the constraint has mass under any density of the family.
+/// Cuts the region into elements and computes the integrals that normalise its densities, whatever their parameters.
+/// `pal model` reads the file and adds parameters. No density of the family has mass outside the constraint.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal compile map.geojson --family spline --knots 14 --components 8 -o map.safetensors\n  \
@@ -32,8 +32,8 @@ pub struct Args {
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     #[command(flatten)]
-    family: FamilyArgs,
-    /// sum-of-squares: measure how well the basis is conditioned
+    family: FamilyOptions,
+    /// sum-of-squares: measure how well the basis of polynomials is conditioned
     #[arg(long)]
     check: bool,
 }
@@ -42,18 +42,18 @@ pub struct Args {
 struct Report<'a> {
     file: String,
     variables: Vec<&'a str>,
-    family: &'static str,
+    family: &'a str,
     parameters: usize,
     components: usize,
     cells: usize,
     elements: usize,
-    conditioning: Option<Condition>,
+    conditioning: Option<ConditioningReport>,
     seconds: f64,
     output: String,
 }
 
 #[derive(Serialize)]
-struct Condition {
+struct ConditioningReport {
     start: Option<f64>,
     basis: Option<f64>,
     orthonormality: Option<f64>,
@@ -61,17 +61,18 @@ struct Condition {
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     args.family.check()?;
-    ensure!(
-        !args.check || !args.family.is_spline(),
-        "--check is for --family sum-of-squares; splines need no basis of polynomials"
-    );
+    if args.check {
+        args.family.check_conditioning()?;
+    }
     check_output(&args.output)?;
     let name = args.input.name();
     let region = args.input.region()?;
     let start = Instant::now();
     let compile = || -> Result<(Family, Option<Conditioning>)> {
         let _progress = Progress::waiting("compiling", !global.quiet);
-        args.family.compile(&region, args.check)
+        let family = args.family.compile(&region)?;
+        let conditioning = if args.check { args.family.conditioning(&family) } else { None };
+        Ok((family, conditioning))
     };
     let (compiled, conditioning) = compile().with_context(|| name.clone())?;
     let seconds = start.elapsed().as_secs_f64();
@@ -85,7 +86,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         components: compiled.num_components(),
         cells: support.cells(),
         elements: support.elements(),
-        conditioning: conditioning.map(|c| Condition {
+        conditioning: conditioning.map(|c| ConditioningReport {
             start: known(c.start),
             basis: known(c.basis),
             orthonormality: finite(c.orthonormality),
@@ -103,7 +104,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// A condition number, where doubles can tell it: beyond that the matrix may as well be singular.
+/// A condition number, if float64 can tell it: beyond that the matrix may as well be singular.
 fn known(condition: f64) -> Option<f64> {
     finite(condition).filter(|condition| *condition <= 1e16)
 }

@@ -58,7 +58,7 @@ struct NstarArgs {
     output: PathBuf,
 }
 
-/// Windows of tracks: five past positions at equal distances in time, and a future position
+/// Windows of tracks: five positions at equal distances in time, the last of them now, and a future position
 ///
 /// Columns: the track, x0, y0 (now) to x4, y4 (four steps ago), and the future under the names of --columns. Half of
 /// the futures are drawn from all later positions of the track, half from its next --step positions. Tracks too short

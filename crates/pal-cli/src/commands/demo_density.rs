@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use pal::density::Density;
-use pal::density::{Basis, Family, Knots, Model, Settings, SplineSettings, SumOfSquaresSettings};
+use clap::Parser;
+use pal::density::{Density, Family, Model};
 use pal::formula::{Constraint, Formula, real};
 use pal::polynomial::Polynomial;
 use pal::query::ModeOptions;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::demo::Named;
 use super::marginal::curve;
 use super::plot_density::{cells, values, within};
+use crate::family::{FamilyOptions, Gaussian, near_gaussians, squares_of};
 use crate::numbers::bound;
 use crate::picture::density::{DensityScene, render};
 use crate::picture::file::PictureFormat;
@@ -24,15 +25,15 @@ use crate::{Global, output};
 
 const WIDTH: u32 = 1080;
 const SAMPLES: usize = 2000;
-const KNOTS: usize = 14;
-/// The polynomials whose squares are added up on the star: ripples around its middle, weaker outwards, and waves across.
+/// The polynomials whose squares are summed on the star: ripples around its middle, weaker outwards, and waves across
+/// it.
 const WAVES: [&str; 2] = [
     "(1 - 0.006*(x^2 + y^2)) * (0.000032*(x^2 + y^2)^3 - 0.0048*(x^2 + y^2)^2 + 0.18*(x^2 + y^2) - 1)",
     "(0.0016*x^5 - 0.2*x^3 + 5*x)/18 + y/20",
 ];
 
-/// Weight, middle and width of the hills on the campus.
-const HILLS: [(f64, [f64; 2], [f64; 2]); 4] = [
+/// Weight, mean and standard deviation of the hills on the campus.
+static HILLS: [(f64, [f64; 2], [f64; 2]); 4] = [
     (0.34, [36.0, 62.0], [9.0, 9.0]),
     (0.26, [83.0, 47.0], [7.0, 10.0]),
     (0.24, [52.0, 20.0], [11.0, 6.0]),
@@ -40,7 +41,7 @@ const HILLS: [(f64, [f64; 2], [f64; 2]); 4] = [
 ];
 
 #[derive(Serialize)]
-struct Row {
+struct DensityReport {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'static str,
@@ -55,20 +56,28 @@ struct Row {
     pictures: Vec<String>,
 }
 
+/// The options of a family as they are typed.
+#[derive(Parser)]
+struct TypedFamily {
+    #[command(flatten)]
+    family: FamilyOptions,
+}
+
 /// A density, and what is asked about it.
 struct Example<'a> {
     name: &'static str,
     title: &'static str,
     constraint: &'a Constraint,
-    settings: Settings,
+    /// The options of the family, as they are typed.
+    options: &'static [&'static str],
     params: fn(&Family) -> Result<Vec<f64>>,
     event: (&'static str, Formula),
-    /// Drawn in the picture.
+    /// The number of samples in the picture.
     samples: usize,
     marginals: bool,
 }
 
-/// Draws the densities, prints what is known about them, and returns where the model of the campus is.
+/// Draws the densities, prints a line about each, and returns the path of the model of the campus.
 pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, global: Global) -> Result<PathBuf> {
     let [_, (_, _, campus), (_, _, star)] = regions;
     let examples = [
@@ -76,8 +85,8 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             name: "campus",
             title: "Where people walk on the campus",
             constraint: campus,
-            settings: Settings::Spline(SplineSettings { knots: Knots::Uniform(KNOTS), components: HILLS.len() }),
-            params: |family| Ok(hills(family)),
+            options: &["--family", "spline", "--knots", "14", "--components", "4"],
+            params: hills,
             event: ("x < 60", real("x").lt(60)),
             samples: SAMPLES,
             marginals: true,
@@ -86,12 +95,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
             name: "star",
             title: "Waves on a star",
             constraint: star,
-            settings: Settings::SumOfSquares(SumOfSquaresSettings {
-                degree: Some(8),
-                components: WAVES.len(),
-                basis: Basis::Orthonormal,
-                subset: None,
-            }),
+            options: &["--family", "sum-of-squares", "--degree", "8", "--components", "2"],
             params: waves,
             event: ("x + y < 0", (real("x") + real("y")).lt(0)),
             samples: 0,
@@ -104,7 +108,8 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
     let path = directory.join("campus-model.safetensors");
     for example in &examples {
         let start = Instant::now();
-        let family = Family::new(&Region::new(example.constraint)?, &example.settings)?;
+        let typed = TypedFamily::try_parse_from([&["pal"], example.options].concat())?;
+        let family = typed.family.compile(&Region::new(example.constraint)?)?;
         let model = Model::new(family.clone(), (example.params)(&family)?)?;
         let density = model.densities()?.pop().context("a model has a density")?;
         let row = example.row(&family, &density, directory, start, global)?;
@@ -116,7 +121,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
         } else {
             let event = format!("{}: {:.4}", row.event, row.probability);
             let mode = format!("({:.3}, {:.3})", row.mode[0], row.mode[1]);
-            let Row { name, parameters, milliseconds, gap, .. } = row;
+            let DensityReport { name, parameters, milliseconds, gap, .. } = row;
             writeln!(out, "{name:<9} {parameters:>10} {milliseconds:>8.1}  {event:<18} {mode:<18} {}", bound(gap))?;
         }
         out.flush()?;
@@ -125,7 +130,14 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
 }
 
 impl Example<'_> {
-    fn row(&self, family: &Family, density: &Density, directory: &Path, start: Instant, global: Global) -> Result<Row> {
+    fn row(
+        &self,
+        family: &Family,
+        density: &Density,
+        directory: &Path,
+        start: Instant,
+        global: Global,
+    ) -> Result<DensityReport> {
         let progress = Progress::new(self.name, !global.quiet);
         let probability = density.probability(&self.event.1)?;
         let mode = density.mode(&ModeOptions::default())?;
@@ -149,7 +161,7 @@ impl Example<'_> {
         };
         let path = directory.join(format!("{}-density.png", self.name));
         output::replace(&path, &render(&scene, PictureFormat::Png, WIDTH)?)?;
-        Ok(Row {
+        Ok(DensityReport {
             kind: "density",
             name: self.name,
             family: family.kind().description(),
@@ -165,44 +177,15 @@ impl Example<'_> {
     }
 }
 
-/// Parameters of a spline mixture whose components are close to normal densities: the splines are their square roots.
-fn hills(family: &Family) -> Vec<f64> {
-    let mut params = Vec::with_capacity(family.num_params());
-    for (weight, middle, width) in HILLS {
-        params.push(weight.ln());
-        for (axis, (middle, width)) in family.support().grid().axes().iter().zip(middle.into_iter().zip(width)) {
-            let knots = axis.positions();
-            let root = |y: &f64| (-((y - middle) / (2.0 * width)).powi(2)).exp();
-            // Derivatives are per distance of the knots.
-            let step = (knots[knots.len() - 1] - knots[0]) / (knots.len() - 1) as f64;
-            params.extend(knots.iter().map(root));
-            params.extend(knots.iter().map(|y| -(y - middle) / (2.0 * width * width) * root(y) * step));
-        }
-    }
-    params
+/// The hills as a mixture.
+fn hills(family: &Family) -> Result<Vec<f64>> {
+    let gaussian =
+        |(weight, mean, deviation): &'static (f64, [f64; 2], [f64; 2])| Gaussian { weight: *weight, mean, deviation };
+    Ok(near_gaussians(family, &HILLS.iter().map(gaussian).collect::<Vec<_>>()))
 }
 
-/// Parameters of a sum of squares of given polynomials: their inner products with the orthonormal basis, which are exact up to
-/// rounding. The density `(b0 + b)^2 / 2` gives a polynomial `p` the expectation `(<b0 p b0> + <b p b>) / 2 + <b0 p b>`, and
-/// `b0` is constant.
+/// The sum of the squares of the waves.
 fn waves(family: &Family) -> Result<Vec<f64>> {
     let waves: Vec<Polynomial> = WAVES.iter().map(|text| Polynomial::parse(text)).collect::<Result<_, _>>()?;
-    let per = family.num_params() / waves.len();
-    let square = |member: usize, sign: f64| -> Vec<f64> {
-        let mut part = vec![0.0; per];
-        part[1] = 1.0;
-        if member > 1 {
-            part[member] = sign;
-        }
-        part.repeat(waves.len())
-    };
-    let rows: Vec<f64> = (1..per).flat_map(|member| [square(member, 1.0), square(member, -1.0)].concat()).collect();
-    let values = family.expectation(&waves)?.values(&rows)?;
-    let value = |member: usize, minus: usize, wave: usize| values[(2 * (member - 1) + minus) * waves.len() + wave];
-    let coefficient = |member: usize, wave: usize| match member {
-        0 => 0.0,
-        1 => value(1, 0, wave),
-        _ => (value(member, 0, wave) - value(member, 1, wave)) / 2.0,
-    };
-    Ok((0..waves.len()).flat_map(|wave| (0..per).map(move |member| coefficient(member, wave))).collect())
+    squares_of(family, &waves)
 }

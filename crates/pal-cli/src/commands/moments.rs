@@ -4,8 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
-use pal::density::Density;
-use pal::density::{Family, Model};
+use pal::density::{Density, Family, Model};
 use pal::formula::Constraint;
 use pal::polynomial::Polynomial;
 use pal::query::{Entropy, EntropyOptions};
@@ -20,8 +19,9 @@ use crate::{Global, Outcome, output};
 
 /// Compute means, covariances, expectations and entropies
 ///
-/// For every row of the model: mean and standard deviation of all variables, their covariance matrix, the expectations of given
-/// polynomials, and the differential entropy in nats with an estimate of its error. All are integrals, computed and not sampled.
+/// For every row of the model: mean and standard deviation of all variables, their covariance matrix, the expectations
+/// of given polynomials, and the differential entropy in nats with an estimate of its error. All of them are computed
+/// as integrals, not estimated from samples. Rows and columns are in the order of the variables.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal moments model.safetensors\n  \
@@ -34,11 +34,12 @@ pub struct Args {
     /// Expectation of a polynomial, such as "x^2*y"; may be repeated
     #[arg(long = "poly", value_name = "P", allow_hyphen_values = true)]
     polynomials: Vec<String>,
-    /// The differential entropy too
+    /// Compute the differential entropy too
     #[arg(long)]
     entropy: bool,
-    /// The error of the entropy that is good enough
-    #[arg(long, value_name = "E", default_value_t = 1e-6, requires = "entropy", value_parser = parse_tolerance, allow_hyphen_values = true)]
+    /// The error of the entropy that is small enough
+    #[arg(long, value_name = "E", default_value_t = 1e-6, requires = "entropy")]
+    #[arg(value_parser = parse_tolerance, allow_hyphen_values = true)]
     tolerance: f64,
     #[command(flatten)]
     condition: ConditionOptions,
@@ -88,7 +89,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         Ok::<_, anyhow::Error>((rows, densities, known))
     };
     let (rows, densities, known) = prepare().with_context(|| args.model.name())?;
-    // Rows on the screen count themselves.
+    // Rows that appear on the screen need no counter.
     let watched = std::io::stdout().is_terminal();
     let progress = Progress::of(densities.len(), "integrating", !global.quiet && !watched);
     let mut out = output::stdout();
@@ -116,12 +117,12 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Rows from which on the integrals of all of them are compiled together. Compiling costs as much as several rows.
+/// The number of rows from which on their integrals are compiled once for all. Compiling costs as much as several rows.
 const MANY: usize = 16;
-/// Numbers that the compiled integrals may take.
+/// The largest number of float64 numbers that compiled integrals may take.
 const ROOM: f64 = 3e7;
 
-/// Whether first and second moments together, compiled, fit into little memory.
+/// Whether the compiled forms of all first and second moments together are small.
 fn is_small(family: &Family) -> bool {
     let n = family.dimension() as f64;
     family.kind().form_len() * n * (n + 3.0) / 2.0 <= ROOM
@@ -130,13 +131,13 @@ fn is_small(family: &Family) -> bool {
 /// The integrals of one density.
 struct Integrals {
     mean: Vec<f64>,
-    /// Row by row.
+    /// The covariance matrix, row by row.
     covariance: Vec<f64>,
     expectations: Vec<f64>,
 }
 
 impl Args {
-    /// The polynomials; errors name the one that is wrong and the place in it.
+    /// Reads the polynomials; errors name the polynomial and the place in it.
     fn parse(&self, constraint: &Constraint) -> Result<Vec<Polynomial>> {
         let parse = |text: &String| {
             Polynomial::parse_in(text, &constraint.reals).with_context(|| format!("--poly \"{}\"", shortened(text)))
@@ -144,7 +145,7 @@ impl Args {
         self.polynomials.iter().map(parse).collect()
     }
 
-    /// The integrals of many rows of a model at once.
+    /// Computes the integrals of many rows of a model together.
     fn batch(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Integrals>> {
         let family = model.family();
         let (width, n) = (family.num_params(), family.dimension());
@@ -164,7 +165,7 @@ impl Args {
         Ok((0..rows.len()).map(row).collect())
     }
 
-    /// Those of one density.
+    /// Computes the integrals of one density.
     fn integrals(density: &Density, polynomials: &[Polynomial]) -> Result<Integrals> {
         let expectation = |polynomial| density.expectation(polynomial).context("--poly");
         Ok(Integrals {
@@ -223,7 +224,7 @@ fn print(out: &mut impl Write, line: &Line) -> Result<()> {
         writeln!(out, "{name:<width$}  {}", entries.join(" ").trim_end())?;
     }
     for Expected { polynomial, value } in &line.expectations {
-        let value = value.map_or("beyond doubles".to_string(), number);
+        let value = value.map_or("beyond float64".to_string(), number);
         writeln!(out, "expectation of {polynomial}\n{:<width$}  {value}", "")?;
     }
     if let Some(Uncertain { value, error, converged }) = &line.entropy {

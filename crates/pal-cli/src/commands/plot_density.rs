@@ -20,12 +20,12 @@ use crate::picture::density::{DensityScene, render};
 use crate::picture::file::PictureFormat;
 use crate::progress::Progress;
 
-/// What a picture of a density can show.
+/// Options for pictures of densities.
 #[derive(clap::Args)]
 pub struct DensityOptions {
     #[command(flatten)]
     row: RowOption,
-    /// Model: draw so many samples
+    /// Model: draw this many samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     samples: Option<u32>,
     /// Model: the seed of the samples
@@ -48,7 +48,7 @@ pub struct DensityOptions {
 }
 
 impl DensityOptions {
-    /// The first option that a picture of a constraint has no use for.
+    /// Returns the first of these options that was given, if any: pictures of constraints have no use for them.
     pub fn foreign(&self) -> Option<&'static str> {
         let options = [
             ("--row", self.row.is_given()),
@@ -64,7 +64,7 @@ impl DensityOptions {
     }
 }
 
-/// What is known about a picture of a density.
+/// What a picture of a density shows.
 #[derive(Serialize)]
 pub struct Report {
     pub output: String,
@@ -78,7 +78,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The same as a line of text.
+    /// The report as a line of text.
     pub fn line(&self) -> String {
         let mut line = format!("{}: density on {}", self.output, counted(self.cells, "cell"));
         if self.samples > 0 {
@@ -130,7 +130,7 @@ pub fn draw(
     attempt().with_context(|| file.display().to_string())
 }
 
-/// The cells of a constraint as shapes.
+/// Returns the cells of a constraint as shapes.
 pub fn cells(constraint: &Constraint, progress: &Progress) -> Result<Vec<CellShape>> {
     Ok(Region::new(constraint)?.map_cells(|cell| {
         progress.step();
@@ -143,7 +143,7 @@ pub fn within(constraint: &Constraint, event: &Formula) -> Constraint {
     Constraint { formula: constraint.formula.clone() & event.clone(), ..constraint.clone() }
 }
 
-/// Densities at points.
+/// Returns the densities at points.
 pub fn values(density: &Density, points: &[f64]) -> Vec<f64> {
     density.log_prob(points).into_iter().map(f64::exp).collect()
 }
@@ -209,7 +209,7 @@ impl DensityOptions {
 
     fn find_mode(&self, density: &Density) -> Result<Vec<f64>> {
         let found = density.mode(&ModeOptions { gap: 1e-4, ..ModeOptions::default() })?;
-        // A star may be off by less than its size, but not in another place.
+        // The star may be off by less than its size, but not be at another place.
         if matches!(found.stop, ModeStop::NodeLimit | ModeStop::TimeLimit) && found.gap > 0.01 {
             bail!("--mode: the search reached its limit with a gap of {:.2}; `pal mode` has more options", found.gap);
         }

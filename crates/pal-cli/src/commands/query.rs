@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use anyhow::{Context, Result, bail};
-use pal::density::Model;
+use pal::density::{Density, Model};
 use pal::formula::Formula;
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ fn answers(args: &Args, model: &Model, global: Global) -> Result<(usize, Vec<Vec
     if !args.condition.given().is_empty() {
         let densities = args.condition.densities(model, rows.clone())?;
         let probability = |text: &String| -> Result<Vec<f64>> {
-            let of = |density: &pal::density::Density| -> Result<f64> {
+            let of = |density: &Density| -> Result<f64> {
                 let event = parse_term("--event", text, density.support().constraint())?;
                 density.probability(&event).context("--event")
             };

@@ -25,7 +25,7 @@ pub use options::{Learning, parse_names};
 pub use report::{Summary, mean};
 pub use saved::Saved;
 
-/// Prints what came of a training; `None` if nothing did.
+/// Prints the result of a training. There is none if it was stopped before the end of the first epoch.
 pub fn conclude(summary: Option<Summary>, global: Global) -> Result<Outcome> {
     let Some(summary) = summary else {
         output::note("stopped before the first epoch was over; nothing was written");
@@ -35,8 +35,8 @@ pub fn conclude(summary: Option<Summary>, global: Global) -> Result<Outcome> {
     Ok(if summary.stop == Stop::Asked { Outcome::Stopped } else { Outcome::Done })
 }
 
-/// Fits the model of the options to data: a density of the outputs given the inputs, if there are any. Without a result if it is stopped before the first
-/// epoch is over.
+/// Fits the model that the options describe to data: a density of the outputs, given the inputs if there are any.
+/// Returns `None` if it is stopped before the end of the first epoch.
 pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Global) -> Result<Option<Summary>> {
     let start = Instant::now();
     learning.check(columns)?;
@@ -46,7 +46,8 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     let booleans = constraint.formula.boolean_variables();
     ensure!(
         booleans.is_empty(),
-        "{}: the constraint has Boolean variables, densities are over real ones only; replace each by true or false, or by a condition on the reals",
+        "{}: the constraint has Boolean variables, and densities are over real ones only; \
+         replace each by true or false, or by a condition on the reals",
         learning.constraint.name()
     );
     let membership = constraint.membership().with_context(|| learning.constraint.name())?;
@@ -55,7 +56,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         false => None,
         true => {
             let _progress = Progress::waiting("compiling", !global.quiet);
-            let compile = || Ok::<_, anyhow::Error>(learning.family.compile(&Region::new(&constraint)?, false)?.0);
+            let compile = || Ok::<_, anyhow::Error>(learning.family.compile(&Region::new(&constraint)?)?);
             Some(compile().with_context(|| learning.constraint.name())?)
         }
     };
@@ -74,16 +75,17 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     };
     let untrained = plan.build(&constraint, family.as_ref(), &device.clone().autodiff(), learning.seed)?;
     let params = weights::count(&untrained);
-    let trained = session::train(learning, &plan, untrained, &parts, &device, global)?;
+    let trained = session::train(learning, &plan, untrained, family.as_ref(), &parts, &device, global)?;
     let Some(best) = trained.best else { return Ok(None) };
     let saved = match (&trained.model, family) {
-        // Without inputs it is one density: the file that all other commands read.
+        // Without inputs the result is a single density, in a file that all other commands read.
         (Predictor::Pal(model), Some(family)) if columns.inputs.is_empty() => {
             Saved::Densities(Densities::new(family, model.params(None)).context("the trained density")?)
         }
         (_, family) => {
             let file = NetworkFile { plan, constraint, family, predictor: trained.model };
-            // Read back, so that it is evaluated where every reader evaluates it, wherever it was trained.
+            // Read back onto the CPU, so that it is evaluated as every reader will evaluate it, wherever it was
+            // trained.
             Saved::Network(Box::new(NetworkFile::from_bytes(&file.to_bytes()?, &Device::flex())?))
         }
     };

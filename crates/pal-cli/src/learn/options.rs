@@ -1,4 +1,4 @@
-//! The options of training.
+//! Options of `pal fit` and `pal train`.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use pal_burn::device::{self, Choice, Work};
 use pal_burn::{DType, Device, OptimiserSettings, PredictorKind, RelaxedSettings, TrainSettings, UpdateRule};
 
 use super::data::{Columns, DataReader, Parts};
-use crate::family::FamilyArgs;
+use crate::family::FamilyOptions;
 use crate::input::ConstraintOption;
 use crate::model_file::names;
 
-/// Everything about a training but its columns.
+/// All options of a training but its columns.
 #[derive(clap::Args)]
 pub struct Learning {
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub struct Learning {
     /// The data: a .csv file with a line of names, or a .parquet file
     #[arg(long, value_name = "TABLE")]
     data: PathBuf,
-    /// Rows with the same entry in this column stay together when data are divided 70 : 15 : 15
+    /// Rows with the same entry in this column stay together when the data are divided 70 : 15 : 15
     #[arg(long, value_name = "COLUMN", conflicts_with = "val_data")]
     group: Option<String>,
     /// Rows for validation; with this, --data is not divided
@@ -33,33 +33,34 @@ pub struct Learning {
     /// Leave out rows that are incomplete, not finite or outside the constraint, and say how many
     #[arg(long)]
     drop_invalid: bool,
-    /// A model without guarantees in place of the layer, for comparison
+    /// Train a model without guarantees instead, for comparison
     #[arg(long, value_enum)]
     baseline: Option<Baseline>,
     #[command(flatten)]
-    pub family: FamilyArgs,
-    /// spline: what a network says of the components of the mixture [default: student-t with inputs, else plain]
+    pub family: FamilyOptions,
+    /// spline: how the outputs of a network become components of the mixture [default: student-t with inputs, else
+    /// plain]
     #[arg(long, value_enum)]
     head: Option<Head>,
-    /// flow: transformations [default: 5]
+    /// flow: the number of transformations [default: 5]
     #[arg(long, value_name = "T")]
     transforms: Option<usize>,
     /// dsp: the multiplier of the relaxed constraint at the start [default: 0.1]
     #[arg(long, value_name = "M")]
     multiplier: Option<f64>,
-    /// Passes through the data at most
+    /// The largest number of passes through the data
     #[arg(long, value_name = "N", default_value_t = 200)]
     epochs: usize,
     /// Rows per step
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = parse_batch)]
     batch: usize,
-    /// The largest step [default: 0.01 without inputs, else 0.001]
+    /// The learning rate [default: 0.01 without inputs, else 0.001]
     #[arg(long, value_name = "R", value_parser = parse_rate)]
     learning_rate: Option<f64>,
-    /// How parameters are moved
+    /// The optimiser
     #[arg(long, value_enum, default_value = "schedule-free")]
     optimiser: OptimiserName,
-    /// Epochs without a better validation after which training ends; 0 for never
+    /// Stop after this many epochs without a better mean log-density on validation rows; 0 for never
     #[arg(long, value_name = "N", default_value_t = 20)]
     patience: usize,
     /// The seed of everything random; the same seed gives the same model
@@ -74,19 +75,19 @@ pub struct Learning {
     /// Where to train
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceName,
-    /// How many points are drawn to measure how many are outside the constraint
+    /// How many samples are drawn to measure the fraction outside the constraint
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub violation_samples: usize,
-    /// Go on where a training that was stopped left its checkpoint
+    /// Continue a training that was stopped, from its checkpoint
     #[arg(long, conflicts_with = "restart")]
     pub resume: bool,
-    /// Begin anew although there is a checkpoint
+    /// Start again although there is a checkpoint
     #[arg(long)]
     pub restart: bool,
     /// The trained model, a .safetensors file; its checkpoint lies next to it while the training runs
     #[arg(long, short, value_name = "MODEL")]
     pub output: PathBuf,
-    /// Whether there are inputs; set by the command.
+    /// Whether the model has inputs; set by the command.
     #[arg(skip)]
     pub conditional: bool,
 }
@@ -95,7 +96,7 @@ pub struct Learning {
 enum Baseline {
     /// A mixture of Gaussians
     Gmm,
-    /// A mixture density network: the same, with parameters from a network
+    /// A mixture density network: a mixture of Gaussians whose parameters a network computes
     Mdn,
     /// A neural spline flow
     Flow,
@@ -105,9 +106,9 @@ enum Baseline {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Head {
-    /// Place, width and tail along every axis: for outputs that inputs tell closely
+    /// Location, width and tail of a Student t density along every axis: for outputs that the inputs determine closely
     StudentT,
-    /// All values and derivatives at knots: for densities of any shape
+    /// All values and derivatives at the knots: for densities of any shape
     Plain,
 }
 
@@ -151,7 +152,7 @@ pub fn parse_names(text: &str) -> Result<Vec<String>> {
 }
 
 impl Learning {
-    /// Options that do not go together are mistakes.
+    /// Fails if options contradict each other.
     pub fn check(&self, columns: &Columns) -> Result<()> {
         if self.is_pal() {
             self.family.check()?;
@@ -162,10 +163,9 @@ impl Learning {
             ensure!(!given || self.baseline == Some(baseline), "{option} is for --baseline {name}");
             Ok(())
         };
-        ensure!(
-            self.head.is_none() || self.is_pal() && self.family.is_spline(),
-            "--head is for --family spline, not for this model"
-        );
+        if self.head.is_some() {
+            self.family.check_head(self.is_pal())?;
+        }
         only("--transforms", self.transforms.is_some(), Baseline::Flow, "flow")?;
         only("--multiplier", self.multiplier.is_some(), Baseline::Dsp, "dsp")?;
         match (self.baseline, columns.inputs.is_empty()) {
@@ -182,7 +182,7 @@ impl Learning {
         Ok(())
     }
 
-    /// The variables of the constraint, as names of columns.
+    /// Returns the variables of the constraint, as names of columns.
     pub fn variables(&self) -> Result<Vec<String>> {
         let constraint = self.constraint.constraint()?;
         Ok(names(&constraint).into_iter().map(str::to_string).collect())
@@ -192,7 +192,7 @@ impl Learning {
         self.baseline.is_none()
     }
 
-    /// How reports call the model.
+    /// The name of the model in reports.
     pub fn model_name(&self) -> &'static str {
         match self.baseline {
             None => "pal",
@@ -203,16 +203,17 @@ impl Learning {
         }
     }
 
-    /// What the model looks like.
+    /// Returns the architecture of the model.
     pub fn kind(&self, hidden: &[usize]) -> PredictorKind {
         let hidden = hidden.to_vec();
         match self.baseline {
             None => {
-                let usual = if self.conditional && self.family.is_spline() { Head::StudentT } else { Head::Plain };
+                let usual =
+                    if self.conditional && self.family.has_student_t_head() { Head::StudentT } else { Head::Plain };
                 PredictorKind::Pal { hidden, student_t: self.head.unwrap_or(usual) == Head::StudentT }
             }
             Some(Baseline::Gmm | Baseline::Mdn) => {
-                PredictorKind::Mixture { components: self.family.components.unwrap_or(50), hidden }
+                PredictorKind::Mixture { components: self.family.components().unwrap_or(50), hidden }
             }
             Some(Baseline::Flow) => PredictorKind::Flow {
                 transforms: self.transforms.unwrap_or(5),
@@ -230,7 +231,7 @@ impl Learning {
     }
 
     pub fn float64(&self) -> bool {
-        // Doubles cost little where there is no network to speak of; GPUs are made for singles.
+        // Without a network float64 costs little; GPUs are made for float32.
         let network = self.conditional || self.baseline == Some(Baseline::Flow) || self.device == DeviceName::Gpu;
         let usual = if network { Precision::F32 } else { Precision::F64 };
         self.precision.unwrap_or(usual) == Precision::F64
@@ -264,7 +265,7 @@ impl Learning {
         }
     }
 
-    /// Reads and divides the data.
+    /// Reads the data and divides them into training, validation and test.
     pub fn read(&self, columns: &Columns, membership: &Membership) -> Result<Parts> {
         let group = self.group.as_deref();
         let source = DataReader { columns, group, membership, drop_invalid: self.drop_invalid };

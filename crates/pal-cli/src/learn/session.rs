@@ -1,4 +1,4 @@
-//! One training from its start, or from its checkpoint, to its end: progress, checkpoints, Ctrl-C.
+//! One training, from its start or its checkpoint to its end: progress, checkpoints, Ctrl-C.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use pal::checksum::checksum;
+use pal::density::{Family, Settings};
 use pal_burn::weights::Real;
 use pal_burn::{Device, Epoch, Milestone, Plan, Predictor, Rows, Stop, Trainer};
 
@@ -15,22 +16,22 @@ use super::options::Learning;
 use crate::progress::TrainingBar;
 use crate::{Global, limits, output};
 
-/// What came of it.
+/// A trained model, and how the training ended.
 pub struct Trained {
     pub model: Predictor,
     pub stop: Stop,
     pub epochs: usize,
-    /// The best epoch; none if not even the first was over.
+    /// The best epoch; `None` if not even the first one ended.
     pub best: Option<usize>,
     pub seconds: f64,
 }
 
-/// Rows that scales are fitted on, as in the paper.
+/// The number of rows that scales are fitted to, as in the paper.
 const FIRST: usize = 1000;
-/// Checkpoints are written at most this often; all of them lead to the same result.
+/// The shortest time between two checkpoints. All checkpoints lead to the same result.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// Where the checkpoint lies.
+/// The file of the checkpoint, next to the model.
 fn checkpoint(learning: &Learning) -> PathBuf {
     let mut name = learning.output.file_name().unwrap_or_default().to_os_string();
     name.push(".checkpoint");
@@ -46,6 +47,7 @@ pub fn train(
     learning: &Learning,
     plan: &Plan,
     untrained: Predictor,
+    family: Option<&Family>,
     parts: &Parts,
     device: &Device,
     global: Global,
@@ -58,19 +60,22 @@ pub fn train(
         device: device.clone(),
         dtype: plan.dtype(),
     };
-    let work = Work { learning, plan, train: rows(&parts.train), validation: rows(&parts.validation), global };
-    if plan.float64 { work.run::<f64>(untrained) } else { work.run::<f32>(untrained) }
+    let settings = family.map(|family| family.kind().settings());
+    let session =
+        Session { learning, plan, settings, train: rows(&parts.train), validation: rows(&parts.validation), global };
+    if plan.float64 { session.run::<f64>(untrained) } else { session.run::<f32>(untrained) }
 }
 
-struct Work<'a> {
+struct Session<'a> {
     learning: &'a Learning,
     plan: &'a Plan,
+    settings: Option<Settings>,
     train: Rows,
     validation: Rows,
     global: Global,
 }
 
-impl Work<'_> {
+impl Session<'_> {
     fn run<T: Real>(&self, untrained: Predictor) -> Result<Trained> {
         let path = checkpoint(self.learning);
         let about = self.about()?;
@@ -86,7 +91,7 @@ impl Work<'_> {
                 Milestone::Step { epoch, step, of } => bar.show(epoch, step, of, last.as_ref(), trainer.best()),
                 Milestone::Epoch(epoch) => {
                     last = Some(*epoch);
-                    // The first one at once: whoever kills a training early should find something.
+                    // The first one is written at once, so that a training that is killed early can be resumed.
                     if epoch.number == 1 || written.elapsed() > PAUSE || interrupted.load(Ordering::SeqCst) {
                         let store = || output::replace(&path, &trainer.checkpoint(&about)?);
                         trouble = store().err();
@@ -124,12 +129,13 @@ impl Work<'_> {
         Ok(Trainer::new(model, learning.settings()))
     }
 
-    /// What must be the same for a checkpoint to be used: the model, the family and the data.
+    /// A checksum of all that must be the same for a checkpoint to be used: the model, the family and the data.
     fn about(&self) -> Result<String> {
         let plan = serde_json::to_string(self.plan)?;
-        let family = self.learning.family.text();
-        let bytes = |values: &[f64]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
-        let rows = [&self.train, &self.validation].map(|rows| [bytes(&rows.inputs), bytes(&rows.points)].concat());
-        Ok(checksum([plan.as_bytes(), family.as_bytes(), &rows[0], &rows[1]]))
+        let family = serde_json::to_string(&self.settings)?;
+        let bytes = bytemuck::cast_slice::<f64, u8>;
+        let rows = [&self.train, &self.validation].map(|rows| [bytes(&rows.inputs), bytes(&rows.points)]);
+        let [[inputs, points], [more_inputs, more_points]] = rows;
+        Ok(checksum([plan.as_bytes(), family.as_bytes(), inputs, points, more_inputs, more_points]))
     }
 }

@@ -10,8 +10,8 @@ use crate::numbers::counted;
 /// The option `--row`.
 #[derive(clap::Args)]
 pub struct RowOption {
-    /// The density that is asked about: the number of its row in the model, from 0 on, or `all`. [default: `all` for
-    /// query, mode and moments, else 0; with `all` tables have a column `row` in front]
+    /// The row of the model that is asked about, counted from 0, or `all`; tables of all rows have a column `row` in
+    /// front [default: 0, and `all` for query, mode and moments]
     #[arg(long, value_name = "R", value_parser = parse_rows)]
     row: Option<RowChoice>,
 }

@@ -3,7 +3,6 @@
 //! Labels stay short however small or far away the numbers are: what is common to all of them, an amount to add and a
 //! power of ten, goes into the name of the axis. Labels under `(x - 1) / 1e-9` are the values of that expression.
 
-/// The size of labels, in page units.
 use super::layout::SMALL;
 
 /// Ticks along one axis.
@@ -11,13 +10,13 @@ use super::layout::SMALL;
 pub struct Ticks {
     /// Positions and labels.
     pub marks: Vec<(f64, String)>,
-    /// What is taken off all labels, as text: `" \u{2212} 1"`.
+    /// What is subtracted from all labels, as text: `" \u{2212} 1"`.
     shift: String,
     /// The labels are to be multiplied by this power of ten.
     exponent: i32,
 }
 
-/// Which way labels follow one another.
+/// The direction of an axis, which says how much room its labels need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Across,
@@ -25,20 +24,20 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The distance of ticks that looks best.
+    /// The distance between ticks that looks best, in page units.
     fn ideal(self) -> f64 {
         if self == Direction::Across { 85.0 } else { 65.0 }
     }
 
-    /// The distance that labels need.
+    /// The distance between ticks that their labels need, in page units.
     fn needed(self, ticks: &Ticks) -> f64 {
         if self == Direction::Across { ticks.width() + 10.0 } else { SMALL + 5.0 }
     }
 }
 
-/// The power of ten below which labels carry too many digits, and the one from which on they do.
+/// Labels outside this range of powers of ten would have too many digits.
 const READABLE: (i32, i32) = (-5, 7);
-/// For labels that have little room.
+/// The same range for labels that have little room.
 const SHORT: (i32, i32) = (-2, 4);
 
 impl Ticks {
@@ -47,7 +46,7 @@ impl Ticks {
         Ticks::choose(low, high, length, direction, READABLE)
     }
 
-    /// The same with labels of at most four characters, for numbers that are not negative.
+    /// Ticks like [`Ticks::new`] with labels of at most four characters, for numbers that are not negative.
     pub fn short(low: f64, high: f64, length: f64, direction: Direction) -> Ticks {
         Ticks::choose(low, high, length, direction, SHORT)
     }
@@ -57,7 +56,7 @@ impl Ticks {
         let fits = |ticks: &Ticks, step: f64| step / (high - low) * length >= direction.needed(ticks);
         let mut step = round_up((high - low) / (length / direction.ideal()).max(2.0));
         let mut ticks = at(step);
-        // One number does not tell a scale.
+        // A single tick does not show the scale.
         while ticks.marks.len() < 2 && step.is_normal() {
             let finer = round_up(step / 2.6);
             let more = at(finer);
@@ -79,8 +78,8 @@ impl Ticks {
         ticks
     }
 
-    /// 0 and 1, 2 and 5 times powers of ten up to `high`, over four of them: for scales that are not even. From the top
-    /// down.
+    /// Ticks for scales that are not linear, from the top down: 1, 2 and 5 times four powers of ten up to `high`, and
+    /// 0.
     pub fn decades(high: f64) -> Ticks {
         if !high.is_normal() {
             return Ticks::default();
@@ -137,7 +136,7 @@ pub fn round_up(raw: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= raw * 0.999).unwrap_or(10.0) * power
 }
 
-/// An amount that numbers have in common, where they would need too many digits to be told apart, and how to say it.
+/// An amount to subtract from all numbers, if they would need too many digits to be told apart, and its text.
 fn shift(low: f64, high: f64, step: f64) -> (f64, String) {
     if low.abs().max(high.abs()) / step < 0.9e6 {
         return (0.0, String::new());
@@ -146,7 +145,7 @@ fn shift(low: f64, high: f64, step: f64) -> (f64, String) {
     let unit = 10f64.powf(order);
     // A round number on the axis itself, if there is one.
     let count = if (low / unit).ceil() * unit <= high { (low / unit).ceil() } else { (low / unit).floor() };
-    // Decimals are divided by a whole power of ten, so that 0.3 comes out as 0.3.
+    // Decimals are divided by a integer power of ten, so that 0.3 comes out as 0.3.
     let base = if order < 0.0 { count / 10f64.powf(-order) } else { count * unit };
     if base == 0.0 {
         return (0.0, String::new());

@@ -49,7 +49,7 @@ impl Margins {
     }
 }
 
-/// What the vertical axis is.
+/// What the vertical axis shows.
 pub enum Vertical {
     /// The second variable, on the same scale as the first.
     Equal { down: bool },
@@ -67,7 +67,7 @@ impl Layout {
         Layout::with(&scene.cells, &vertical, Margins::new(scene.title.is_some()))
     }
 
-    /// A frame around cells.
+    /// Lays out a frame around cells.
     pub fn with(cells: &[CellShape], vertical: &Vertical, margins: Margins) -> Result<Layout> {
         let extent = |axis: usize| {
             let all = cells.iter().map(|cell| cell.extent(axis));

@@ -28,13 +28,16 @@ pub fn flat(knots: usize, dimension: usize) -> String {
     [vec!["0"], axis.repeat(dimension)].concat().join(",")
 }
 
-/// The uniform density in both families.
-pub fn uniform(folder: &Folder, script: &str, dimension: usize) -> [String; 2] {
+/// The uniform density in every kind of family.
+pub fn uniform(folder: &Folder, script: &str, dimension: usize) -> [String; 3] {
     let splines = ["--knots", "4", "--components", "1"];
     let squares = ["--family", "sum-of-squares", "--degree", "0", "--components", "1"];
+    let histograms = ["--family", "histogram", "--bins", "3", "--components", "1"];
+    let zeros = vec!["0"; 1 + 3 * dimension].join(",");
     [
         model(folder, "spline", script, &splines, &flat(4, dimension)),
         model(folder, "sum-of-squares", script, &squares, "0,1"),
+        model(folder, "histogram", script, &histograms, &zeros),
     ]
 }
 

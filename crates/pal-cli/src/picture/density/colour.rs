@@ -8,12 +8,12 @@ use plotters::style::RGBColor;
 
 use super::super::axis::{Direction, Ticks};
 
-/// Steps of the map: as many as an indexed image has besides its transparent one.
+/// The number of colours of the map: those of an indexed image besides its transparent one.
 pub const STEPS: usize = 255;
 
-/// Dots of samples: seen on pale and on dark ground.
+/// The colour of samples, visible on pale and on dark ground.
 pub const SAMPLE: RGBColor = RGBColor(233, 88, 20);
-/// The most likely point.
+/// The colour of the most likely point.
 pub const MODE: RGBColor = RGBColor(214, 20, 62);
 
 /// Lightness, chroma and hue in degrees at even distances along the map.
@@ -36,7 +36,7 @@ pub fn map(t: f64) -> RGBColor {
     from_oklab(l, c * h.to_radians().cos(), c * h.to_radians().sin())
 }
 
-/// The standard matrices of OKLab, and the sRGB curve.
+/// Converts OKLab to sRGB, by the standard matrices and the sRGB curve.
 fn from_oklab(l: f64, a: f64, b: f64) -> RGBColor {
     let long = (l + 0.3963377774 * a + 0.2158037573 * b).powi(3);
     let middle = (l - 0.1055613458 * a - 0.0638541728 * b).powi(3);
@@ -52,16 +52,16 @@ fn from_oklab(l: f64, a: f64, b: f64) -> RGBColor {
     RGBColor(byte(red), byte(green), byte(blue))
 }
 
-/// From densities to places on the map.
+/// A map from densities to places on the colour map, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ColourScale {
     /// The density at the dark end.
     pub top: f64,
-    /// Places go with the square root of the density, so that low ones can be told apart.
+    /// Whether places are proportional to the square root of the density, so that low ones can be told apart.
     pub root: bool,
 }
 
-/// How many times the mean the largest density has to be for the square root.
+/// The square root is used if the largest density is more than this many times the mean.
 const HUGE: f64 = 12.0;
 
 impl ColourScale {

@@ -8,10 +8,10 @@ use super::colour::SAMPLE;
 /// The size and opacity of the dots of a picture.
 #[derive(Clone, Copy)]
 pub struct Dots {
-    /// In page units.
+    /// The radius in page units.
     pub radius: f64,
     pub opacity: f64,
-    /// The width of a pale ring around each, which tells few dots from dark ground.
+    /// The width of a pale ring around each dot, which sets it off from dark ground.
     pub ring: f64,
 }
 

@@ -14,20 +14,21 @@ use super::field::ask;
 use super::parts::{self, LEGEND};
 
 const HEIGHT: f64 = 270.0;
-/// The part of the frame below the axis that samples get.
+/// The fraction of the frame, below the axis, in which samples are drawn.
 const RUG: f64 = 0.09;
-/// Points along the whole range.
+/// The number of points of the curve along the axis.
 const POINTS: f64 = 2400.0;
-/// How far inside the end of an interval the density there is asked for, as a part of the range between two points.
+/// How far inside the end of an interval the density is evaluated there, as a fraction of the distance between two
+/// points.
 const INSET: f64 = 1e-3;
-/// Columns of the rug per page unit.
+/// Columns of strokes for samples per page unit.
 const COLUMNS: f64 = 2.0;
 
-/// A scene with its plan and its curve.
+/// A scene with its layout and its curve.
 pub struct LinePicture<'a> {
     scene: &'a DensityScene<'a>,
     layout: Layout,
-    /// Per interval of the region the curve over it, from and to the axis.
+    /// For each interval of the region, the curve over it, which begins and ends on the axis.
     curves: Vec<Vec<Point>>,
     mode: Option<Point>,
 }
@@ -42,7 +43,7 @@ impl<'a> LinePicture<'a> {
             let count = ((high - low) / range * POINTS).ceil().clamp(2.0, POINTS) as usize;
             let at = |k: usize| low + (high - low) * (k as f64).clamp(INSET, count as f64 - INSET) / count as f64;
             let mut xs: Vec<f64> = (0..=count).map(at).collect();
-            // A peak may be narrower than the distance of points.
+            // A peak may be narrower than the distance between points.
             xs.extend(mode.filter(|x| (low..=high).contains(&x)));
             xs.sort_by(f64::total_cmp);
             let values = ask(scene.density, &xs);
@@ -146,7 +147,7 @@ impl Drawing for LinePicture<'_> {
     }
 }
 
-/// Intervals in order, those that touch made one.
+/// Sorts intervals and joins those that touch.
 fn merged(mut intervals: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     intervals.retain(|(low, high)| low <= high);
     intervals.sort_by(|a, b| a.0.total_cmp(&b.0));

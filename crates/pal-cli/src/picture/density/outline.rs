@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::super::layout::Layout;
 use super::super::{CellShape, Point};
 
-/// Page units within which two edges lie on the same line.
+/// The distance, in page units, within which two edges count as lying on the same line.
 const SAME: f64 = 0.02;
 /// The side of the squares by which edges near one another are found.
 const SQUARE: f64 = 24.0;
@@ -20,7 +20,7 @@ pub fn boundary(cells: &[CellShape], layout: &Layout) -> Vec<[Point; 2]> {
         let outline: Vec<Point> = cell.outline.iter().map(|point| layout.place(*point)).collect();
         let next = |k: usize| outline[(k + 1) % outline.len()];
         let area: f64 = (0..outline.len()).map(|k| outline[k][0] * next(k)[1] - outline[k][1] * next(k)[0]).sum();
-        // All the same way round, so that a shared edge is run through in both directions.
+        // All outlines have the same orientation, so that a shared edge occurs in both directions.
         edges
             .extend((0..outline.len()).map(|k| if area < 0.0 { [next(k), outline[k]] } else { [outline[k], next(k)] }));
     }
@@ -45,7 +45,7 @@ pub fn boundary(cells: &[CellShape], layout: &Layout) -> Vec<[Point; 2]> {
     found
 }
 
-/// The parts of segments that run along none of the others, whichever way.
+/// Returns the parts of segments that run along none of the others, in either direction.
 pub fn apart(segments: &[[Point; 2]], others: &[[Point; 2]]) -> Vec<[Point; 2]> {
     let along = |segment: [Point; 2]| {
         let both = others.iter().flat_map(|[a, b]| [[*a, *b], [*b, *a]]);
@@ -69,8 +69,7 @@ fn without([a, b]: [Point; 2], mut ranges: Vec<(f64, f64)>) -> Vec<[Point; 2]> {
     left
 }
 
-/// Segments put in order, so that as many as possible begin where the one before ends: dashes go on around corners
-/// then.
+/// Puts segments into chains in which each begins where the one before ends, so that dashes go on around corners.
 pub fn chained(mut segments: Vec<[Point; 2]>) -> Vec<Vec<[Point; 2]>> {
     let mut chains = Vec::new();
     while let Some(first) = segments.pop() {
@@ -94,7 +93,7 @@ pub fn chained(mut segments: Vec<[Point; 2]>) -> Vec<Vec<[Point; 2]>> {
     chains
 }
 
-/// The squares that an edge passes, and some beside them.
+/// Returns the squares that an edge passes through, and some beside them.
 fn along([a, b]: [Point; 2]) -> impl Iterator<Item = (i64, i64)> {
     let steps = ((b[0] - a[0]).hypot(b[1] - a[1]) / (SQUARE / 2.0)).ceil().clamp(1.0, 1e4) as usize;
     let mut last = None;

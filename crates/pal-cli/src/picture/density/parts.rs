@@ -62,7 +62,7 @@ pub fn star<B: DrawingBackend>(page: &Page<B>, at: Point, radius: f64) -> Result
     page.fill(&ring(radius, radius * 0.42), MODE)
 }
 
-/// A line of dashes, on a pale ground so that it is seen on dark and on bright.
+/// A dashed line on a pale one, so that it is visible on dark and on bright ground.
 pub fn dashed<B: DrawingBackend>(page: &Page<B>, lines: &[[Point; 2]], width: f64) -> Result<()> {
     for line in lines {
         page.line(*line, WHITE.mix(0.8), width + 1.8)?;
@@ -86,7 +86,7 @@ pub fn dashed<B: DrawingBackend>(page: &Page<B>, lines: &[[Point; 2]], width: f6
     Ok(())
 }
 
-/// A row that tells what the marks mean, centred at `middle`.
+/// The legend: a row that tells what the marks mean, centred at `middle`.
 pub fn legend<B: DrawingBackend>(page: &Page<B>, scene: &DensityScene, middle: f64, y: f64) -> Result<()> {
     let samples = scene.samples.len();
     let shown = [

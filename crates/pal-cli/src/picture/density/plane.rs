@@ -18,26 +18,26 @@ use super::{DensityScene, outline};
 
 /// Pixels of the embedded images of an SVG per page unit.
 const SVG_ZOOM: f64 = 1.5;
-/// Pixels per page unit of a first look.
+/// Pixels per page unit of a first, coarse picture that is only measured.
 const COARSE: f64 = 0.2;
-/// Samples up to which an SVG has a shape for each.
+/// Up to this many samples, an SVG has a shape for each of them.
 const SHAPES: usize = 2000;
-/// The room of a marginal, and between it and the frame.
+/// The height of the panel of a marginal, and the gap between it and the frame.
 const PANEL: f64 = 58.0;
 const PANEL_GAP: f64 = 7.0;
 /// The colour bar: its thickness, the gap before it, and the room of its name, in the middle of that.
 const BAR: f64 = 13.0;
 const BAR_GAP: f64 = 20.0;
 const BAR_NAME: f64 = 32.0;
-/// From the colour bar to its labels.
+/// The gap between the colour bar and its labels.
 const BAR_LABEL: f64 = 8.0;
-/// A frame lower than this has its colour bar below.
+/// The colour bar of a frame lower than this is below it.
 const LOW: f64 = 150.0;
 const LONGEST_BAR: f64 = 420.0;
-/// The row of a colour bar below.
+/// The height of the row of a colour bar below the frame.
 const BAR_ROW: f64 = 52.0;
 
-/// A scene with its plan and its values.
+/// A scene with its layout and the values of its density.
 pub struct PlanePicture<'a> {
     scene: &'a DensityScene<'a>,
     layout: Layout,
@@ -62,7 +62,7 @@ impl<'a> PlanePicture<'a> {
             };
             Layout::with(&scene.cells, &Vertical::Equal { down: scene.y_down }, margins)
         };
-        // A coarse look tells how wide the labels of the colour bar will be.
+        // A coarse picture tells how wide the labels of the colour bar will be.
         let beside = plan(false, 0.0)?;
         let coarse = ColourScale::new(Field::new(&beside, &scene.cells, scene.density, COARSE, 1).covered());
         let length = (beside.frame[3] - beside.frame[1]).min(LONGEST_BAR);

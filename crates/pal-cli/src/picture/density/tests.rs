@@ -108,7 +108,7 @@ fn decode(bytes: &[u8]) -> (u32, u32, Vec<[u8; 3]>) {
     (info.width, info.height, pixels.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect())
 }
 
-/// Draws both kinds; checks the PNG's size and that the SVG is well formed.
+/// Draws a PNG and an SVG, and checks the size of the one and that the other is well formed.
 fn both(name: &str, scene: &DensityScene) -> (Vec<[u8; 3]>, String) {
     let png = render(scene, PictureFormat::Png, 1080).unwrap();
     show(&format!("{name}.png"), &png);
@@ -120,13 +120,13 @@ fn both(name: &str, scene: &DensityScene) -> (Vec<[u8; 3]>, String) {
     (pixels, svg)
 }
 
-/// Every tag is closed, in order, and attributes are quoted.
+/// Checks that every tag is closed, in order, and that attributes are quoted.
 fn well_formed(svg: &str) {
     let mut open = Vec::new();
     for part in svg.split('<').skip(1) {
         let (tag, text) = part.split_once('>').expect("a tag ends");
         assert!(tag.matches('"').count() % 2 == 0 && !text.contains('"'), "{tag}");
-        // The letters of an image may say anything.
+        // The text of an embedded image is not checked.
         let numbers = tag.split("href").next().unwrap();
         assert!(!numbers.contains("NaN") && !numbers.contains("inf"), "{numbers}");
         let name = tag.trim_start_matches('/').split_whitespace().next().unwrap().trim_end_matches('/');
@@ -179,7 +179,7 @@ fn a_campus_from_above() {
     both("campus", &scene);
 }
 
-/// What is outside the region is grey, and what is inside is not.
+/// Checks that pixels outside the region are grey, and those inside are not.
 #[test]
 fn no_pixel_outside_the_region_has_a_colour() {
     for region in [star(), campus()] {
