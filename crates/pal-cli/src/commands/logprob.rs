@@ -15,8 +15,9 @@ use crate::{Global, Outcome, table};
 /// Compute log-densities of points
 ///
 /// Points come from a table with a column for each variable. A table with column names may have them in any order, and
-/// other columns are ignored; a table without names must have the columns in the order of the variables, which `pal
-/// check` prints. Outside the constraint the answer is minus infinity: `-inf` in tables, null in JSON.
+/// other columns are ignored; a table without names must have the columns of the variables in the order of their
+/// declaration, which `pal check` prints. Outside the constraint the answer is minus infinity: `-inf` in tables, null in
+/// JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal logprob model.safetensors --points points.csv\n  \
