@@ -1,6 +1,7 @@
 //! A compiled family with batched evaluation: log-densities, normalisers and their vector-Jacobian products.
 //!
-//! Parameter vectors and points come row by row in flat slices. One parameter vector serves all points, or there is one for each.
+//! Parameter vectors and points come row by row in flat slices. Give one parameter vector for all points, or one for
+//! each point.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -38,9 +39,9 @@ pub struct Family {
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub expansion: Expansion,
-    /// With scales, relative to the volume of the box.
+    /// The logarithms of the integrals of all components, scales included, relative to the volume of the box.
     pub log_integrals: Vec<f64>,
-    /// `l_c` plus the scale of each component: what its scaled values are multiplied by.
+    /// The logarithm of the factor of each component's scaled values: `l_c` plus its scale.
     pub log_weights: Vec<f64>,
 }
 
@@ -50,11 +51,11 @@ impl Row {
     }
 }
 
-/// Integrals this much smaller than the terms they are the sum of are computed again, by cubature of the square itself.
+/// An integral that is smaller than this fraction of the terms it is a sum of is computed again, by cubature.
 const CANCELLATION: f64 = 1e-3;
-/// A component with less is taken to have no mass.
+/// A component whose integral is smaller than this has no mass.
 const NO_MASS: f64 = 1e-280;
-/// Points per parallel task.
+/// The number of points per parallel task.
 const BLOCK: usize = 2048;
 
 impl Family {
@@ -83,7 +84,7 @@ impl Family {
         &*self.kind
     }
 
-    /// The constraint and its pieces.
+    /// What the densities live on.
     pub fn support(&self) -> &Arc<Support> {
         self.kind.support()
     }
@@ -93,17 +94,17 @@ impl Family {
         self.support().dimension()
     }
 
-    /// Parameters per density.
+    /// The number of parameters of one density.
     pub fn num_params(&self) -> usize {
         self.kind.num_params()
     }
 
-    /// Components of the mixture.
+    /// The number of components of the mixture.
     pub fn num_components(&self) -> usize {
         self.kind.num_components()
     }
 
-    /// Parameter vectors with independent standard normal entries.
+    /// Random parameter vectors, row by row, with independent standard normal entries.
     pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
         let row = |row: usize| {
             let mut stream = crate::random::Stream::new(seed, row as u64);
@@ -112,8 +113,8 @@ impl Family {
         (0..rows).flat_map(row).collect()
     }
 
-    /// The logarithms of the integrals of all components over the constraint: `num_components` for each parameter vector. Minus infinity for a
-    /// component that vanishes on the constraint.
+    /// The logarithms of the integrals of all components over the constraint: `num_components` for each parameter
+    /// vector. Minus infinity for a component that vanishes on the constraint.
     pub fn log_normaliser(&self, params: &[f64]) -> Result<Vec<f64>, DensityError> {
         let volume = self.support().grid().log_volume();
         let rows = self.rows(params)?;
@@ -135,8 +136,8 @@ impl Family {
         Ok(gradient)
     }
 
-    /// The log-density of each point: minus infinity outside the constraint and where the density is 0, never NaN. A coordinate that is
-    /// not finite is outside.
+    /// The log-density of each point: minus infinity outside the constraint and where the density is 0, never NaN. A
+    /// coordinate that is not finite is outside.
     pub fn log_prob(&self, params: &[f64], points: &[f64]) -> Result<Vec<f64>, DensityError> {
         let rows = self.rows(params)?;
         let count = self.pair(rows.len(), points)?;
@@ -153,8 +154,8 @@ impl Family {
         if !inside { f64::NEG_INFINITY } else { self.density_of(row).log_density_inside(point) }
     }
 
-    /// Which points may have a positive density, row by row: those that satisfy the constraint. Parts of it without volume do not count where they lie
-    /// beyond the box around all others.
+    /// Whether each point may have a positive density: whether it satisfies the constraint. Parts of the constraint
+    /// without volume do not count where they lie outside the box around all others.
     pub fn contains(&self, points: &[f64]) -> Vec<bool> {
         let mut inside = self.support().membership().contains_batch(points);
         let grid = self.support().grid();
@@ -166,24 +167,25 @@ impl Family {
         inside
     }
 
-    /// The features of points, row by row, for the recipe of its kind; and which points are inside the constraint, as [`Family::contains`] tells. Features
-    /// of a point outside are 0.
+    /// The features of points, row by row, which the recipe of its kind combines with parameters, and for each point
+    /// whether it may have a positive density, as in [`Family::contains`]. The features of other points are 0.
     pub fn features(&self, points: &[f64]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
         self.feature_derivatives(points, &vec![0; self.dimension()])
     }
 
-    /// The partial derivatives of [`Family::features`] with respect to the coordinates of the points: one order for each variable. A spline has one
-    /// continuous derivative; of higher ones on a knot, those of the bin above count.
+    /// The partial derivatives of [`Family::features`] with respect to the coordinates of the points, given the order
+    /// of differentiation for each variable. A spline has one continuous derivative; on a knot, higher derivatives are
+    /// those of the bin above it.
     ///
     /// ```
-    /// use pal::density::{Basis, Family, Settings, SumOfSquaresSettings};
+    /// use pal::density::{Basis, Family, SumOfSquaresSettings};
     /// use pal::{formula::reals, region::Region};
     /// let [x] = reals(["x"]);
-    /// let settings = Settings::SumOfSquares(SumOfSquaresSettings { degree: Some(2), components: 1, basis: Basis::Legendre, subset: None });
-    /// let family = Family::new(&Region::new(&x.between(-1, 1).into())?, &settings)?;
+    /// let settings = SumOfSquaresSettings { degree: Some(2), basis: Basis::Legendre, ..Default::default() };
+    /// let family = Family::new(&Region::new(&x.between(-1, 1).into())?, &settings.into())?;
     /// // The third function is sqrt(5) (3 x^2 - 1) / 2.
-    /// let (slopes, _) = family.feature_derivatives(&[0.5], &[1])?;
-    /// assert!((slopes[2] - 5f64.sqrt() * 1.5).abs() < 1e-14);
+    /// let (derivatives, _) = family.feature_derivatives(&[0.5], &[1])?;
+    /// assert!((derivatives[2] - 5f64.sqrt() * 1.5).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn feature_derivatives(&self, points: &[f64], orders: &[u16]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
@@ -203,7 +205,7 @@ impl Family {
                 self.kind.features(&bin, &t, orders, features);
             }
         };
-        // The batch of a network: calling other threads would take longer than the work.
+        // A batch of a network is so small that starting other threads would take longer than the work.
         if inside.len() <= BLOCK {
             fill(((&mut features, points), &inside));
         } else {
@@ -213,8 +215,8 @@ impl Family {
         Ok((features, inside))
     }
 
-    /// The vector-Jacobian product of [`Family::log_prob`] with respect to the parameters, in the shape of `params`. Points outside the
-    /// constraint and zeros of the density contribute nothing.
+    /// The vector-Jacobian product of [`Family::log_prob`] with respect to the parameters, in the shape of `params`.
+    /// Points outside the constraint and zeros of the density contribute nothing.
     pub fn log_prob_vjp(&self, params: &[f64], points: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
         let rows = self.rows(params)?;
         let count = self.pair(rows.len(), points)?;
@@ -249,7 +251,7 @@ impl Family {
         Ok(gradient)
     }
 
-    /// One density for each parameter vector, for queries.
+    /// One density for each parameter vector; queries are methods of a density.
     pub fn densities(&self, params: &[f64]) -> Result<Vec<Density>, DensityError> {
         let rows = self.proper_rows(params)?;
         Ok(rows.iter().map(|row| self.density_of(row)).collect())
@@ -268,7 +270,7 @@ impl Family {
         Density::new(self.support().clone(), self.kind.functions(&row.expansion), row.log_weights.clone())
     }
 
-    /// Like [`Family::rows`], for questions that a density of 0 has no answer to.
+    /// Like [`Family::rows`], but a parameter vector whose density is 0 everywhere is an error.
     pub(crate) fn proper_rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
         let rows = self.rows(params)?;
         match rows.iter().position(|row| row.log_weights.iter().all(|w| *w == f64::NEG_INFINITY)) {
@@ -277,7 +279,7 @@ impl Family {
         }
     }
 
-    /// Checks parameter vectors and computes what all answers need.
+    /// Checks parameter vectors and computes their coefficients, integrals and weights.
     pub(crate) fn rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
         let per = self.num_params();
         if params.is_empty() || !params.len().is_multiple_of(per) {
@@ -306,8 +308,8 @@ impl Family {
             .collect())
     }
 
-    /// Integrals of all components of all expansions, relative to the volume of the box and without scales. Those in which digits cancelled are done
-    /// again by cubature, where every term is positive.
+    /// Integrals of all components of all expansions, relative to the volume of the box and without scales. Integrals
+    /// in which digits cancelled are computed again by cubature, where every term is positive.
     pub(crate) fn integrals(
         &self,
         form: &dyn Form,
@@ -318,7 +320,7 @@ impl Family {
         let components = self.num_components();
         let mut integrals = form.integrals(expansions);
         let volume: f64 = support.mesh().elements.iter().map(|element| element.volume).sum();
-        // Most integrals pass at a glance.
+        // Most integrals are so large that no digits can have cancelled.
         let suspect = CANCELLATION * form.largest_scale(volume);
         integrals.par_chunks_mut(components).zip(expansions).for_each(|(integrals, expansion)| {
             for (c, integral) in integrals.iter_mut().enumerate() {
@@ -344,7 +346,7 @@ impl Family {
         sum
     }
 
-    /// How many points there are, if they go with so many parameter vectors.
+    /// The number of points, if it fits the number of parameter vectors.
     fn pair(&self, rows: usize, points: &[f64]) -> Result<usize, DensityError> {
         let dimension = self.dimension();
         if !points.len().is_multiple_of(dimension) {
@@ -413,13 +415,13 @@ impl Family {
             return;
         }
         // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
-        let slopes: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
-        if slopes.iter().any(|slope| !slope.is_finite()) {
-            // So small that its square is 0 in doubles: as good as a zero.
+        let factors: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
+        if factors.iter().any(|factor| !factor.is_finite()) {
+            // The density is so small that it counts as 0, and a zero of the density contributes nothing.
             return;
         }
         sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
-        functions.add_gradient(&bin, &t, &slopes, &mut sums.coefficients);
+        functions.add_gradient(&bin, &t, &factors, &mut sums.coefficients);
     }
 
     fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
@@ -430,11 +432,11 @@ impl Family {
     }
 }
 
-/// Gradients collected over points.
+/// Gradients summed over points.
 struct Cotangents {
-    /// With respect to `l_c`.
+    /// The gradient with respect to `l_c`.
     weights: Vec<f64>,
-    /// With respect to the coefficients.
+    /// The gradient with respect to the coefficients.
     coefficients: Vec<f64>,
     functions: Option<Arc<dyn super::Differentiable>>,
 }

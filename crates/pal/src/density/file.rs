@@ -1,8 +1,8 @@
 //! Families and models as safetensors files.
 //!
-//! A file holds the compiled tensors (float64) and, in its metadata, a version, the constraint (SMT-LIB), the settings (JSON)
-//! and a checksum. A model is a family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts
-//! the constraint into elements anew.
+//! A file holds the compiled tensors (float64) and, in its metadata, a version, the constraint (SMT-LIB), the settings
+//! (JSON) and a checksum. A model is a family with parameter vectors: one more tensor, `params`. Loading checks all of
+//! it and cuts the constraint into elements anew.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -77,7 +77,7 @@ impl FileTensors {
     }
 }
 
-/// A compiled family together with parameter vectors: densities ready for questions.
+/// A family together with parameter vectors: densities ready for queries.
 #[derive(Clone, Debug)]
 pub struct Model {
     family: Family,
@@ -91,7 +91,7 @@ impl Model {
         Ok(Model { family, params })
     }
 
-    /// The family.
+    /// The family that the parameter vectors belong to.
     pub fn family(&self) -> &Family {
         &self.family
     }
@@ -101,7 +101,7 @@ impl Model {
         &self.params
     }
 
-    /// How many parameter vectors there are.
+    /// The number of parameter vectors.
     pub fn rows(&self) -> usize {
         self.params.len() / self.family.num_params()
     }
@@ -111,7 +111,7 @@ impl Model {
         self.family.densities(&self.params)
     }
 
-    /// The content of a file.
+    /// The content of a safetensors file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
         write(&self.family, Some(&self.params))
     }
@@ -124,7 +124,7 @@ impl Model {
 }
 
 impl Family {
-    /// The content of a file.
+    /// The content of a safetensors file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
         write(self, None)
     }
@@ -169,7 +169,8 @@ fn pack(constraint: String, settings: String, mut tensors: Vec<Tensor>) -> Resul
     with_sorted_header(&safetensors::serialize(views, Some(metadata))?)
 }
 
-/// The same file with the names in its header sorted: metadata come in any order, and equal content should make equal bytes.
+/// The same file with the names in its header sorted: metadata come in any order, and equal content should make equal
+/// bytes.
 fn with_sorted_header(file: &[u8]) -> Result<Vec<u8>, FileError> {
     let (length, _) = SafeTensors::read_metadata(file)?;
     let (header, data) = file[8..].split_at(length);
@@ -246,7 +247,7 @@ mod tests {
     use crate::density::{Basis, Knots, SplineSettings, SumOfSquaresSettings};
     use crate::formula::reals;
 
-    /// A file of its tensors with a change, whose checksum is right.
+    /// The file of a family with its tensors changed and a checksum that fits the change.
     fn forged(compiled: &Family, constraint: &str, change: impl Fn(&str, &mut Vec<f64>)) -> Vec<u8> {
         let settings = serde_json::to_string(&compiled.kind().settings()).unwrap();
         let tensors = compiled.kind().tensors().into_iter().map(|mut tensor| {

@@ -1,15 +1,15 @@
 //! What one kind of family has to provide: spline mixtures, sums of squares, histogram mixtures.
 //!
-//! A family is a mixture of non-negative components, `p(y) = sum_c exp(l_c) q_c(y)`, polynomial on every bin of a grid. Its
-//! numbers go through three stages:
+//! A family is a mixture of non-negative components, `p(y) = sum_c exp(l_c) q_c(y)`, polynomial on every bin of a grid.
+//! Its numbers go through three stages:
 //!
 //! ```text
 //! parameters  --expand-->  coefficients of the components  --Form-->  integrals I_c  --log_weights-->  l_c
 //! ```
 //!
-//! Everything else (log-densities, gradients, probabilities, samples, modes, files) is written once, on top of these. A new
-//! kind is a folder beside `spline` with an implementation of [`FamilyKind`] and of [`Compile`], and one line in the list of
-//! `registry.rs`.
+//! Everything else (log-densities, gradients, probabilities, samples, modes, files) is written once, on top of these. A
+//! new kind is a folder beside `spline` with an implementation of [`FamilyKind`] and of [`Compile`], and one line in
+//! the list of `registry.rs`.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -72,12 +72,12 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
     /// coefficients contributes: a vector-Jacobian product of [`FamilyKind::expand`].
     fn pull_back(&self, params: &[f64], from: &[f64], gradient: &mut [f64]);
 
-    /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the support, scales
-    /// included.
+    /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the support,
+    /// scales included.
     fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64>;
 
-    /// The vector-Jacobian product of [`FamilyKind::log_weights`]: given the gradient `weights` with respect to `l_c`, adds to
-    /// the gradient with respect to the parameters and to the one with respect to the log-integrals.
+    /// The vector-Jacobian product of [`FamilyKind::log_weights`]: given the gradient `weights` with respect to `l_c`,
+    /// adds to the gradient with respect to the parameters and to the one with respect to the log-integrals.
     fn pull_back_weights(
         &self,
         params: &[f64],
@@ -93,36 +93,36 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
     /// The compiled integrals of the components over the support.
     fn normaliser(&self) -> &dyn Form;
 
-    /// Compiles the integrals of the components over elements on the same grid, times a monomial in the coordinates of the
-    /// box (0 at its lower end, 1 at its upper end; no exponents mean 1).
+    /// Compiles the integrals of the components over elements on the same grid, times a monomial in the coordinates of
+    /// the box (0 at its lower end, 1 at its upper end; no exponents mean 1).
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError>;
 
     /// The number of entries of one compiled form, which decides how much memory it takes.
     fn form_len(&self) -> f64;
 
-    /// The numbers of [`FamilyKind::form`] in the layout that the recipe of this kind has for the normaliser, for tensor
-    /// frameworks.
+    /// The numbers of [`FamilyKind::form`] in the layout that the recipe of this kind has for the normaliser, for
+    /// tensor frameworks.
     fn normaliser_tensor(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError>;
 
     /// The number of features of a point.
     fn num_features(&self) -> usize;
 
-    /// The features of the point at local coordinates of a bin, or their partial derivatives of given orders with respect to
-    /// the coordinates of the point. Features are what the recipe of this kind combines with parameters.
+    /// The features of the point at local coordinates of a bin, or their partial derivatives of given orders with
+    /// respect to the coordinates of the point. Features are what the recipe of this kind combines with parameters.
     fn features(&self, bin: &[BinIndex], t: &[f64], orders: &[u16], out: &mut [f64]);
 
-    /// Whether a point that satisfies the constraint lies in a bin without volume, where densities of this kind are 0. Kinds
-    /// that are continuous from bin to bin have no need to ask.
+    /// Whether a point that satisfies the constraint lies in a bin without volume, where densities of this kind are 0.
+    /// Kinds that are continuous from bin to bin have no need to ask.
     fn in_empty_bin(&self, _point: &[f64]) -> bool {
         false
     }
 
-    /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of points for
-    /// each component, row by row in a flat vector; clusters may be empty. Random numbers tell components apart.
+    /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of points
+    /// for each component, row by row in a flat vector; clusters may be empty. Random numbers tell components apart.
     fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64>;
 
-    /// Whether single parameters have such different effects that training wants one factor for each, fitted to the data,
-    /// before it begins.
+    /// Whether single parameters have such different effects that training wants one factor for each, fitted to the
+    /// data, before it begins.
     fn wants_scaled_start(&self) -> bool {
         false
     }
@@ -139,12 +139,12 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
 
 /// A compiled integral over a set: a function of the coefficients.
 pub trait Form: Send + Sync + Debug {
-    /// The integrals of all components, for many expansions of the same family; relative to the volume of the box, without
-    /// scales.
+    /// The integrals of all components, for many expansions of the same family; relative to the volume of the box,
+    /// without scales.
     fn integrals(&self, expansions: &[Expansion]) -> Vec<f64>;
 
-    /// The size of the terms that were added up to the integral of a component: the rounding error of the integral is a small
-    /// multiple of this times the machine epsilon.
+    /// The size of the terms that were added up to the integral of a component: the rounding error of the integral is a
+    /// small multiple of this times the machine epsilon.
     fn scale(&self, coefficients: &[f64], component: usize) -> f64;
 
     /// An upper bound on [`Form::scale`] for a set of this volume.

@@ -30,8 +30,8 @@ impl Knots {
         }
     }
 
-    /// How many knots there are, for people: `14 knots per axis, ` or `14 x 9 knots, `, less `fewer` per axis. Empty if the number is
-    /// still to be chosen.
+    /// How many knots there are, for people: `14 knots per axis, ` or `14 x 9 knots, `, less `fewer` per axis. Empty if
+    /// the number is still to be chosen.
     pub(super) fn description(&self, noun: &str, fewer: usize) -> String {
         match self {
             Knots::Automatic => String::new(),

@@ -1,7 +1,8 @@
 //! The bins of a grid that hold a part of the support.
 //!
-//! A point on the edge between two bins is counted to the bin above. Where that bin holds no part of the support, functions
-//! that are not continuous across edges, or not defined in empty bins, are evaluated in the occupied bin below instead.
+//! A point on the edge between two bins is counted to the bin above. Where that bin holds no part of the support,
+//! functions that are not continuous across edges, or not defined in empty bins, are evaluated in the occupied bin
+//! below instead.
 
 use super::mesh::{Element, Mesh};
 use crate::density::grid::BinIndex;

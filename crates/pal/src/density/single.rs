@@ -1,4 +1,4 @@
-//! One density on a constraint.
+//! One density on a support: its log-density. Everything else that can be asked of it is in `query`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use super::weights::log_sum_exp;
 use super::{BinIndex, ChebyshevSeries, Grid, Support};
 use crate::interrupt::checkpoint;
 
-/// The density of one parameter vector, or what conditioning made of it.
+/// One density: the member of a family with one parameter vector, or what conditioning makes of it.
 #[derive(Clone)]
 pub struct Density {
     pub(crate) support: Arc<Support>,
     pub(crate) functions: Arc<dyn ChebyshevSeries>,
     /// `sum_c weights_c q_c` integrates to 1 over the support, relative to the volume of the box.
     pub(crate) weights: Vec<f64>,
-    /// Their logarithms, which do not underflow.
+    /// The logarithms of the weights, which do not underflow.
     pub(crate) log_weights: Vec<f64>,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Debug for Density {
     }
 }
 
-/// Points per parallel task.
+/// The number of points per parallel task.
 const BLOCK: usize = 2048;
 
 impl Density {
@@ -36,7 +36,7 @@ impl Density {
         Density { support, functions, weights, log_weights }
     }
 
-    /// The constraint and its pieces.
+    /// What the density lives on.
     pub fn support(&self) -> &Arc<Support> {
         &self.support
     }
@@ -46,8 +46,8 @@ impl Density {
         self.support.dimension()
     }
 
-    /// The log-density of each point, given row by row: minus infinity outside the constraint and where the density is 0, never NaN.
-    /// A trailing incomplete row is ignored.
+    /// The log-density of each point, given row by row: minus infinity outside the constraint and where the density is
+    /// 0, never NaN. A trailing incomplete row is ignored.
     pub fn log_prob(&self, points: &[f64]) -> Vec<f64> {
         let n = self.dimension();
         let inside = self.support.membership().contains_batch(points);
@@ -81,7 +81,7 @@ impl Density {
         if sum.is_normal() && sum < f64::INFINITY {
             return sum.ln() - work.log_volume(grid);
         }
-        // Products of small numbers may have vanished; sums of their logarithms do not.
+        // Products of small numbers may have underflowed to 0; sums of their logarithms do not.
         let logs = self.log_weights.iter().enumerate().map(|(c, w)| match *w {
             f64::NEG_INFINITY => f64::NEG_INFINITY,
             w => w + self.functions.log_value(c, &work.bin, &work.t),
@@ -90,7 +90,7 @@ impl Density {
     }
 }
 
-/// Room for one point.
+/// Buffers for the evaluation at one point.
 struct Work {
     bin: Vec<BinIndex>,
     t: Vec<f64>,

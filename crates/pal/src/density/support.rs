@@ -4,9 +4,9 @@
 //! support  =  union over parts of  { booleans = assignment } x { y = chart(z), z in an element of the mesh }
 //! ```
 //!
-//! A part fixes some Boolean variables and leaves the others free; its mesh is in the free coordinates of the chart. Today
-//! the constraint has no Boolean variables and no equalities, so there is exactly one part, its assignment is empty, and
-//! the chart is the identity.
+//! A part fixes some Boolean variables and leaves the others free; its mesh is in the free coordinates of the chart.
+//! Today the constraint has no Boolean variables and no equalities, so there is exactly one part, its assignment is
+//! empty, and the chart is the identity.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,14 +18,14 @@ use crate::number::Rational;
 use crate::random::Stream;
 use crate::region::Region;
 
-/// A constraint made ready for densities.
+/// What a density lives on: a constraint cut along a grid.
 #[derive(Clone, Debug)]
 pub struct Support {
     constraint: Constraint,
     membership: Membership,
     chart: Chart,
     part: Part,
-    /// Found when first needed.
+    /// See [`Support::anchors`]; computed when first needed.
     anchors: OnceLock<Vec<Option<Vec<f64>>>>,
 }
 
@@ -57,7 +57,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// The value of each Boolean variable of the constraint, in the order of declaration; `None` where both are allowed.
+    /// The value of each Boolean variable of the constraint, in the order of declaration; `None` where both are
+    /// allowed.
     pub fn assignment(&self) -> &[Option<bool>] {
         &self.assignment
     }
@@ -103,19 +104,19 @@ impl Support {
         Ok(Support { constraint, membership, chart, part, anchors: OnceLock::new() })
     }
 
-    /// The part of it in which another condition holds too; it may be empty.
+    /// The part of the support in which a further condition holds; it may be empty.
     pub(crate) fn within(&self, condition: &Formula) -> Result<Support, DensityError> {
         let formula = self.constraint.formula.clone() & condition.clone();
         let constraint = Constraint { formula, ..self.constraint.clone() };
         Support::new(&Region::new(&constraint)?, self.grid())
     }
 
-    /// The constraint.
+    /// The constraint that the support satisfies.
     pub fn constraint(&self) -> &Constraint {
         &self.constraint
     }
 
-    /// Exact membership of points.
+    /// The exact test of whether a point satisfies the constraint.
     pub fn membership(&self) -> &Membership {
         &self.membership
     }
@@ -145,19 +146,21 @@ impl Support {
         &self.part.mesh
     }
 
-    /// Convex cells the region was cut into.
+    /// The number of convex cells that the region was cut into.
     pub fn cells(&self) -> usize {
         self.mesh().cells
     }
 
-    /// Boxes and simplices the cells were cut into.
+    /// The number of boxes and simplices that the cells were cut into.
     pub fn elements(&self) -> usize {
         self.mesh().elements.len()
     }
 
-    /// Per element a point of the constraint with coordinates in doubles, in it or next to it; none where no double was found.
+    /// For each element a point of the constraint with float64 coordinates, in the element or next to it; `None` where
+    /// no such point was found.
     pub(crate) fn anchors(&self) -> &[Option<Vec<f64>>] {
-        // Not in parallel: a thread that waits inside must not pick up work that comes back here.
+        // Not in parallel: while it waits, a thread might be given other work that asks for the anchors, and wait for
+        // itself.
         self.anchors.get_or_init(|| self.mesh().elements.iter().map(|element| self.anchor(element)).collect())
     }
 
@@ -169,7 +172,7 @@ impl Support {
         if self.membership.contains(&point) {
             return Some(point);
         }
-        // A centre on an excluded hyperplane, or an element that few doubles meet: look around.
+        // The centre lies on an excluded hyperplane, or few float64 points lie in the element: try random points.
         let mut stream = Stream::new(0, 0);
         (0..256).find_map(|_| {
             let s: Vec<f64> = (0..n).map(|_| stream.unit()).collect();

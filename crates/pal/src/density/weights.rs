@@ -16,15 +16,16 @@ pub(crate) fn log_softmax(logits: &[f64]) -> Vec<f64> {
     logits.iter().map(|x| if *x == f64::NEG_INFINITY { *x } else { x - total }).collect()
 }
 
-/// The logarithms of the weights `softmax(logits)_m / Z_m` of a mixture whose components are normalised one by one. Components
-/// without mass, with a log-integral of minus infinity, take no part. A component has `per` parameters; its logit is the first.
+/// The logarithms of the weights `softmax(logits)_m / Z_m` of a mixture whose components are normalised one by one.
+/// Components without mass, with a log-integral of minus infinity, take no part. A component has `per` parameters; its
+/// logit is the first.
 pub(crate) fn normalised_mixture(params: &[f64], per: usize, log_integrals: &[f64]) -> Vec<f64> {
     let weights = mixture_weights(params, per, log_integrals);
     weights.iter().zip(log_integrals).map(|(w, z)| if *z == f64::NEG_INFINITY { *z } else { w - z }).collect()
 }
 
-/// The vector-Jacobian product of [`normalised_mixture`]: adds to the gradients with respect to the parameters and to the
-/// log-integrals.
+/// The vector-Jacobian product of [`normalised_mixture`]: adds to the gradients with respect to the parameters and to
+/// the log-integrals.
 pub(crate) fn pull_back_normalised_mixture(
     params: &[f64],
     per: usize,

@@ -67,7 +67,8 @@ impl VolumeForm {
         dense
     }
 
-    /// The largest sum of coefficients over the bins that hold something; 0 if there are none, or if all sums are infinite.
+    /// The largest sum of coefficients over the bins that hold something; 0 if there are none, or if all sums are
+    /// infinite.
     pub fn highest(&self, coefficients: &[f64]) -> f64 {
         let highest = self.sums(coefficients).fold(f64::NEG_INFINITY, f64::max);
         if highest.is_finite() { highest } else { 0.0 }

@@ -5,11 +5,11 @@
 //! Z_m   =  sum over bins b of  vol(b and the constraint) prod_j exp(theta_mj[b_j])
 //! ```
 //!
-//! The parameters of one density are, for each of the M components, one logit (w is the softmax of the logits) and for each axis
-//! the logarithms theta of the weights of its bins: `M (B_1 + .. + B_n + 1)` numbers. Zeros are the uniform density. One
-//! component is a product of histograms of single variables on the constraint; several can describe any histogram of all
-//! variables together. It is the baseline that everybody understands, and possible for any number of variables as long as the
-//! grid has at most [`MAX_GRID_BINS`] bins.
+//! The parameters of one density are, for each of the M components, one logit (w is the softmax of the logits) and for
+//! each axis the logarithms theta of the weights of its bins: `M (B_1 + .. + B_n + 1)` numbers. Zeros are the uniform
+//! density. One component is a product of histograms of single variables on the constraint; several can describe any
+//! histogram of all variables together. It is the baseline that everybody understands, and possible for any number of
+//! variables as long as the grid has at most [`MAX_GRID_BINS`] bins.
 
 mod form;
 mod functions;
@@ -47,8 +47,8 @@ const FLAT: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HistogramSettings {
-    /// The ends of the bins of every axis: one knot more than bins. Automatically: 64 bins for one variable, 32 per axis for
-    /// two, 12 for three, 6 for four, 4 for five, 3 for six and 2 for more.
+    /// The ends of the bins of every axis: one knot more than bins. Automatically: 64 bins for one variable, 32 per
+    /// axis for two, 12 for three, 6 for four, 4 for five, 3 for six and 2 for more.
     pub knots: Knots,
     /// The number of components of the mixture.
     pub components: usize,
@@ -198,8 +198,8 @@ impl FamilyKind for HistogramMixture {
         self.settings.components * self.length()
     }
 
-    /// The coefficients are logarithms of weights, at most 0 along every axis. The scale makes the largest value on the support
-    /// 1, so that no component vanishes because its largest weights are those of empty bins.
+    /// The coefficients are logarithms of weights, at most 0 along every axis. The scale makes the largest value on the
+    /// support 1, so that no component vanishes because its largest weights are those of empty bins.
     fn expand(&self, params: &[f64]) -> Expansion {
         let mut expansion = Expansion::default();
         for params in params.chunks(self.params_per_component()) {

@@ -1,7 +1,7 @@
 //! The constants with which a tensor framework computes log-densities of histogram mixtures by itself.
 
-/// With `theta_mj` the log-weights of component m along axis j, and `f_j` the features of a point along that axis (1 for its
-/// bin, 0 for the others),
+/// With `theta_mj` the log-weights of component m along axis j, and `f_j` the features of a point along that axis (1
+/// for its bin, 0 for the others),
 ///
 /// ```text
 /// log p(y) = log sum_m exp(log softmax(logits)_m + sum_j theta_mj . f_j(y) - log Z_m),
@@ -15,8 +15,8 @@ pub struct HistogramRecipe {
     pub components: usize,
     /// The number of bins along every axis.
     pub bins: Vec<usize>,
-    /// A multilinear form in weights of bins, one index per axis, the last one running fastest: the volume of the support in
-    /// each bin, as a fraction of the volume of the box.
+    /// A multilinear form in weights of bins, one index per axis, the last one running fastest: the volume of the
+    /// support in each bin, as a fraction of the volume of the box.
     pub form: Vec<f64>,
     /// The logarithm of the volume of the box.
     pub log_volume: f64,

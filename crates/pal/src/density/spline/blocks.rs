@@ -1,15 +1,17 @@
-//! Integrals of products of Bernstein polynomials over the pieces of one bin: a block of the form H.
+//! Integrals of products of Bernstein polynomials over the elements of one bin: a block of the form H.
 //!
-//! In one or two dimensions, and on boxes, by cubature: all terms are positive. On simplices in three or four dimensions cubature needs thousands of
-//! nodes, each of which touches all 7^n products. There all moments in u = 2 t - 1 come from the recurrence of [`crate::moments`] at a thousandth of the
-//! cost, and are brought to Bernstein polynomials axis by axis; since
+//! In one or two dimensions, and on boxes, they are computed by cubature, where all terms are positive. On simplices in
+//! three or four dimensions cubature needs thousands of nodes, each of which touches all 7^n products. There all
+//! moments in u = 2 t - 1 come from the recurrence of [`crate::moments`] at a thousandth of the cost, and are converted
+//! to Bernstein polynomials axis by axis. Since
 //!
 //! ```text
 //! B_i = C(6, i) (1 + u)^i (1 - u)^(6 - i) / 64
 //! ```
 //!
-//! has coefficients whose magnitudes add up to at most 2.8, few digits of the largest products cancel. Products that are small on a simplex, such as
-//! those of a far corner, keep no digits: integrals that are made of them are recognised by their size and done again by cubature.
+//! has coefficients whose magnitudes add up to at most 2.8, few digits of the largest products cancel. Products that
+//! are small on a simplex, such as those of a far corner, keep no digits: integrals that consist of them are recognised
+//! by their size and computed again by cubature.
 
 use nalgebra::DMatrix;
 
@@ -22,18 +24,18 @@ use crate::moments::simplex::{Simplices, generating_sums};
 use crate::moments::{Exponents, moment_factor};
 use crate::number;
 
-/// Nodes that are handled by one matrix product.
+/// The number of cubature nodes per matrix product.
 const NODES: usize = 512;
-/// From this dimension on simplices take the recurrence.
+/// From this dimension on the recurrence is used for simplices.
 const MANY: usize = 3;
 
-/// What all blocks of a form have in common.
+/// What is needed to compute any block of a form.
 pub(super) struct Blocks<'m> {
     mesh: &'m Mesh,
-    /// A monomial in box coordinates.
+    /// The exponents of a monomial in coordinates that run from 0 to 1 over the box.
     powers: Vec<u16>,
     rules: MeshCubature,
-    /// Exponents of the recurrence with their factors.
+    /// The exponents of the recurrence with their factors; `None` if cubature is used throughout.
     exponents: Option<(Exponents, Vec<f64>)>,
 }
 
@@ -57,7 +59,7 @@ impl<'m> Blocks<'m> {
         Ok(Blocks { mesh, rules: MeshCubature::new(n, degree), powers, exponents })
     }
 
-    /// Whether simplices of so many dimensions take the recurrence.
+    /// Whether the recurrence is used for simplices of this dimension.
     pub fn sweeps(dimension: usize) -> bool {
         dimension >= MANY
     }
@@ -79,12 +81,13 @@ impl<'m> Blocks<'m> {
         sums
     }
 
-    /// The sum over nodes of `weight B_i1(t_1) .. B_in(t_n)` is a matrix product between the products along the first axes and those along the others.
+    /// Adds the integrals over one element by cubature. The sum over nodes of `weight B_i1(t_1) .. B_in(t_n)` is a
+    /// matrix product between the products along the first axes and those along the others.
     fn add_cubature(&self, element: &Element, sums: &mut [f64]) {
         let n = element.bin.len();
         let half = n / 2;
         let (rows, columns) = (SQUARE.pow(half as u32), SQUARE.pow((n - half) as u32));
-        // By columns, as nalgebra has it, the last axis runs fastest.
+        // The matrix is column-major, so the last axis runs fastest.
         let mut block = DMatrix::zeros(columns, rows);
         let (mut first, mut second) = (Vec::new(), Vec::new());
         let mut flush = |first: &mut Vec<f64>, second: &mut Vec<f64>| {
@@ -147,17 +150,18 @@ impl<'m> Blocks<'m> {
     }
 }
 
-/// A polynomial times `constant + slope u`.
-fn times(polynomial: &[f64], constant: f64, slope: f64) -> Vec<f64> {
+/// A polynomial times `constant + linear u`.
+fn times(polynomial: &[f64], constant: f64, linear: f64) -> Vec<f64> {
     let mut product = vec![0.0; polynomial.len() + 1];
     for (k, c) in polynomial.iter().enumerate() {
         product[k] += constant * c;
-        product[k + 1] += slope * c;
+        product[k + 1] += linear * c;
     }
     product
 }
 
-/// Applies a matrix along the last axis and makes that axis the first: after all axes they are in their old order.
+/// Applies a matrix along the last axis and makes that axis the first. Applied once for each axis, it restores their
+/// order.
 fn along_last(tensor: &[f64], matrix: &[Vec<f64>]) -> Vec<f64> {
     let length = matrix[0].len();
     let rest = tensor.len() / length;

@@ -20,27 +20,27 @@ use crate::density::grid::BinIndex;
 use crate::density::kind::{Expansion, Form};
 use crate::density::mesh::{Element, Mesh, Shape};
 
-/// Entries of the form beyond which it is refused.
+/// The largest number of entries of a form.
 pub(super) const MAX_ENTRIES: usize = 40_000_000;
 
-/// Components handled by one matrix product.
+/// The number of components per matrix product.
 const BLOCK: usize = 256;
 
 /// The form H.
 #[derive(Clone, Debug)]
 pub(super) struct TensorForm {
-    /// 7 times the number of bins, per axis.
+    /// For each axis 7 times the number of bins.
     sizes: Vec<usize>,
-    /// The last axis runs fastest.
+    /// The entries of H, the last axis running fastest.
     entries: Vec<f64>,
     components: usize,
-    /// Per bin, the last axis fastest, the volume of what was integrated by recurrence: there an entry is only as accurate as the largest of
-    /// its bin. Empty where nothing was.
+    /// For each bin, the last axis running fastest, the volume of the simplices that were integrated by recurrence: an
+    /// entry of such a bin is only as accurate as the largest entry of the bin. Empty if no simplex was.
     swept: Vec<f64>,
 }
 
 impl TensorForm {
-    /// How many entries a form on so many bins per axis has.
+    /// The number of entries of a form, given the number of bins per axis.
     pub fn entries(bins: &[usize]) -> usize {
         bins.iter().fold(1, |product: usize, b| product.saturating_mul(SQUARE * b))
     }
@@ -60,7 +60,7 @@ impl TensorForm {
         Ok(form)
     }
 
-    /// From a file.
+    /// The form with entries that were read from a file.
     pub fn from_entries(mesh: &Mesh, sizes: Vec<usize>, entries: Vec<f64>, components: usize) -> TensorForm {
         TensorForm { sizes, entries, components, swept: swept_volumes(mesh) }
     }
@@ -85,27 +85,27 @@ impl TensorForm {
         }
     }
 
-    /// Squares of all splines of a component, axis after axis.
+    /// The Bernstein coefficients of the squares of all splines of a component, axis after axis.
     fn squares(&self, coefficients: &[f64]) -> Vec<f64> {
         let mut squares = vec![0.0; coefficients.len() / CUBIC * SQUARE];
         fill_squares(coefficients, &mut squares);
         squares
     }
 
-    /// Where each axis starts in a component's squares.
+    /// The part of a component's squares that belongs to one axis.
     fn axis<'s>(&self, squares: &'s [f64], axis: usize) -> &'s [f64] {
         let start: usize = self.sizes[..axis].iter().sum();
         &squares[start..start + self.sizes[axis]]
     }
 
-    /// Integrals of components given by their squares, one after the other.
+    /// The integrals of several components, given by the coefficients of their squares.
     fn block_integrals(&self, squares: &[f64]) -> Vec<f64> {
         let n = self.sizes.len();
         let length: usize = self.sizes.iter().sum();
         let (first, rest) = (self.sizes[0], self.entries.len() / self.sizes[0]);
         let count = squares.len() / length;
         let columns = DMatrixView::from_slice_with_strides(squares, first, count, 1, length);
-        // Seen as a matrix by columns, the entries have the first axis across and all others down.
+        // As a column-major matrix, the entries have one column per index of the first axis.
         let entries = DMatrixView::from_slice(&self.entries, rest, first);
         let mut contracted = DMatrix::zeros(rest, count);
         contracted.gemm(1.0, &entries, &columns, 0.0);
@@ -170,7 +170,7 @@ impl Form for TensorForm {
             }
             self.block_integrals(&squares)
         });
-        // A square integrates to no less than 0, whatever rounding says.
+        // The integral of a square is not negative; rounding may have made it so.
         blocks.flatten_iter().map(|integral| integral.max(0.0)).collect()
     }
 

@@ -14,7 +14,7 @@ use crate::moments::Exponents;
 pub(super) struct SplineFunctions {
     /// Where each axis starts in the coefficients of a component.
     pub starts: Vec<usize>,
-    /// Coefficients of one component.
+    /// The number of coefficients of one component.
     pub length: usize,
     pub components: usize,
     pub coefficients: Vec<f64>,
@@ -92,9 +92,9 @@ impl Differentiable for SplineFunctions {
             let root: f64 = values.iter().product();
             for j in 0..n {
                 let others: f64 = (0..n).filter(|k| *k != j).map(|k| values[k]).product();
-                let slope = 2.0 * weight * root * others;
+                let factor = 2.0 * weight * root * others;
                 let at = m * self.length + self.starts[j] + bin[j].get() * CUBIC;
-                gradient[at..at + CUBIC].iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += slope * p);
+                gradient[at..at + CUBIC].iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += factor * p);
             }
         }
     }

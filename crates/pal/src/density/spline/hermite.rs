@@ -1,23 +1,25 @@
 //! Cubic Hermite splines in one variable, bin by bin in Bernstein form.
 //!
-//! Between two knots with values v0, v1 and derivatives d0, d1 (in units of the bin) the cubic has the Bernstein coefficients
+//! Between two knots with values v0, v1 and derivatives d0, d1 (in units of the bin) the cubic has the Bernstein
+//! coefficients
 //!
 //! ```text
 //! v0,   v0 + d0 / 3,   v1 - d1 / 3,   v1
 //! ```
 //!
-//! on t in [0, 1], and its square, of degree 6, has `S_k = sum_(i+j=k) C(3,i) C(3,j) / C(6,k) b_i b_j`: all factors are positive.
+//! on t in [0, 1], and its square, of degree 6, has `S_k = sum_(i+j=k) C(3,i) C(3,j) / C(6,k) b_i b_j`: all factors are
+//! positive.
 
-/// Coefficients of a cubic.
+/// The number of coefficients of a cubic.
 pub(super) const CUBIC: usize = 4;
-/// Coefficients of its square.
+/// The number of coefficients of the square of a cubic.
 pub(super) const SQUARE: usize = 7;
 
 const BINOMIAL_3: [f64; CUBIC] = [1.0, 3.0, 3.0, 1.0];
 pub(super) const BINOMIAL_6: [f64; SQUARE] = [1.0, 6.0, 15.0, 20.0, 15.0, 6.0, 1.0];
 
-/// Bernstein coefficients of all bins from values and derivatives at the knots. Derivatives are per `1 / stretch[bin]` of the bin's
-/// local coordinate: 1 for equally spaced knots.
+/// Computes the Bernstein coefficients of all bins from values and derivatives at the knots. Derivatives are multiplied
+/// by `stretch[bin]` to be in units of the bin; it is 1 for equally spaced knots.
 pub(super) fn expand(values: &[f64], derivatives: &[f64], stretch: &[f64], out: &mut [f64]) {
     for (bin, (b, stretch)) in out.chunks_exact_mut(CUBIC).zip(stretch).enumerate() {
         b[0] = values[bin];
@@ -27,14 +29,15 @@ pub(super) fn expand(values: &[f64], derivatives: &[f64], stretch: &[f64], out: 
     }
 }
 
-/// The transpose of [`expand`], times `factor`.
+/// Adds the transpose of [`expand`], times `factor`: from a gradient with respect to coefficients to one with respect
+/// to values and derivatives.
 pub(super) fn pull_back(gradient: &[f64], stretch: &[f64], factor: f64, values: &mut [f64], derivatives: &mut [f64]) {
     for (bin, (g, stretch)) in gradient.chunks_exact(CUBIC).zip(stretch).enumerate() {
         pull_back_bin(g, bin, *stretch, factor, values, derivatives);
     }
 }
 
-/// The same for one bin.
+/// [`pull_back`] for one bin.
 pub(super) fn pull_back_bin(
     g: &[f64],
     bin: usize,
@@ -75,7 +78,7 @@ pub(super) fn basis(t: f64) -> [f64; CUBIC] {
     [s * s * s, 3.0 * s * s * t, 3.0 * s * t * t, t * t * t]
 }
 
-/// Their derivatives of some order.
+/// The derivatives of the Bernstein polynomials of degree 3, of a given order.
 pub(super) fn basis_derivatives(t: f64, order: u16) -> [f64; CUBIC] {
     let s = 1.0 - t;
     match order {
@@ -105,7 +108,7 @@ pub(super) fn value(b: &[f64], t: f64) -> f64 {
     (b[0] * s + 3.0 * b[1] * t) * (s * s) + (3.0 * b[2] * s + b[3] * t) * (t * t)
 }
 
-/// The same cubic in Chebyshev polynomials of 2 t - 1.
+/// The coefficients of a cubic in Chebyshev polynomials of 2 t - 1.
 pub(super) fn chebyshev(b: &[f64]) -> [f64; CUBIC] {
     let (ends, middle) = (b[0] + b[3], b[1] + b[2]);
     let (odd_ends, odd_middle) = (b[3] - b[0], b[2] - b[1]);
@@ -130,8 +133,8 @@ mod tests {
         for (bin, stretch) in [(0, 1.0), (1, 0.5)] {
             let cubic = &b[bin * 4..][..4];
             assert_eq!((value(cubic, 0.0), value(cubic, 1.0)), (values[bin], values[bin + 1]));
-            let slope = (value(cubic, h) - value(cubic, 0.0)) / h;
-            assert!((slope - derivatives[bin] * stretch).abs() < 1e-4);
+            let derivative = (value(cubic, h) - value(cubic, 0.0)) / h;
+            assert!((derivative - derivatives[bin] * stretch).abs() < 1e-4);
             for t in [0.0, 0.3, 0.77, 1.0] {
                 let dot = |b: &[f64], basis: &[f64]| b.iter().zip(basis).map(|(b, p)| b * p).sum::<f64>();
                 assert!((dot(cubic, &basis(t)) - value(cubic, t)).abs() < 1e-15);
@@ -139,8 +142,8 @@ mod tests {
                 square(cubic, &mut s);
                 assert!((dot(&s, &square_basis(t)) - value(cubic, t).powi(2)).abs() < 1e-14);
                 for order in 1..6 {
-                    let slope = |t: f64| dot(cubic, &basis_derivatives(t, order - 1));
-                    let want = (slope(t + h) - slope(t - h)) / (2.0 * h);
+                    let lower = |t: f64| dot(cubic, &basis_derivatives(t, order - 1));
+                    let want = (lower(t + h) - lower(t - h)) / (2.0 * h);
                     assert!((dot(cubic, &basis_derivatives(t, order)) - want).abs() < 1e-6, "{order}");
                 }
                 let mut polynomials = [0.0; CUBIC];

@@ -1,12 +1,13 @@
-//! Mixtures of products of squared cubic splines.
+//! Mixtures of products of squared cubic splines (PAL paper, Section 5, with the Hermite scaling corrected).
 //!
 //! ```text
 //! q(y)  =  sum_m  w_m / Z_m  prod_j s_mj(y_j)^2,        Z_m = integral of prod_j s_mj(y_j)^2 over the constraint
 //! ```
 //!
-//! with cubic Hermite splines s_mj on K_j knots per axis. The parameters of one density are, for each of the M mixture components, one
-//! logit (w is the softmax of the logits of all components that have mass) and for each axis K_j values and K_j derivatives at the knots: `M (2 K n + 1)` numbers. Derivatives are per mean
-//! distance of the knots. Beyond the first and last knot there is nothing: the knots span the box around the constraint.
+//! with cubic Hermite splines s_mj on K_j knots per axis. The parameters of one density are, for each of the M mixture
+//! components, one logit (w is the softmax of the logits of all components that have mass) and for each axis K_j values
+//! and K_j derivatives at the knots: `M (2 K n + 1)` numbers. Derivatives are per mean distance of the knots. The knots
+//! span the box around the constraint.
 
 mod blocks;
 mod form;
@@ -47,8 +48,8 @@ pub const MAX_SPLINE_DIMENSION: usize = 4;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplineSettings {
-    /// The knots of every axis. Automatically: 14 per axis, and 6 for four variables, where the compiled form has as many
-    /// entries as the fourth power of the number of knots.
+    /// The knots of every axis. Automatically: 14 per axis, and 6 for four variables, where the compiled form has as
+    /// many entries as the fourth power of the number of knots.
     pub knots: Knots,
     /// The number of components of the mixture.
     pub components: usize,
@@ -85,7 +86,7 @@ pub struct SplineMixture {
     settings: SplineSettings,
     support: Arc<Support>,
     form: TensorForm,
-    /// Per axis and bin: its width over the mean width.
+    /// For each axis and bin: the width of the bin divided by the mean width of all bins.
     stretch: Vec<Vec<f64>>,
     exponents: Arc<Exponents>,
 }
@@ -100,7 +101,8 @@ impl SplineMixture {
         }
         if n > MAX_SPLINE_DIMENSION {
             return fail(format!(
-                "spline mixtures need at most {MAX_SPLINE_DIMENSION} variables, the constraint has {n}; use a sum of squares"
+                "spline mixtures need at most {MAX_SPLINE_DIMENSION} variables, the constraint has {n}; \
+                 use a sum of squares"
             ));
         }
         let ends = Support::ends(region)?;
@@ -144,22 +146,22 @@ impl SplineMixture {
         }
     }
 
-    /// Parameters of one component: the logit, then values and derivatives axis by axis.
+    /// The number of parameters of one component: the logit, then values and derivatives axis by axis.
     fn params_per_component(&self) -> usize {
         1 + self.stretch.iter().map(|bins| 2 * (bins.len() + 1)).sum::<usize>()
     }
 
-    /// Bins along each axis.
+    /// The number of bins along each axis.
     fn bins(&self) -> Vec<usize> {
         self.stretch.iter().map(Vec::len).collect()
     }
 
-    /// Coefficients of one component.
+    /// The number of coefficients of one component.
     fn length(&self) -> usize {
         CUBIC * self.stretch.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// The largest coefficient along each axis of a component, as a power of two.
+    /// For each axis the power of two just above the largest coefficient of a component.
     fn scales(&self, coefficients: &[f64]) -> Vec<f64> {
         let mut rest = coefficients;
         let scale = |bins: &Vec<f64>| {
@@ -170,7 +172,7 @@ impl SplineMixture {
         self.stretch.iter().map(scale).collect()
     }
 
-    /// One component's coefficients before scaling.
+    /// Computes the coefficients of one component, before scaling.
     fn expand_component(&self, params: &[f64], out: &mut [f64]) {
         let (mut at, mut start) = (1, 0);
         for stretch in &self.stretch {

@@ -1,8 +1,10 @@
-//! Squared splines by their values at nodes, one matrix product and one square away from the parameters: what tensor frameworks want.
+//! Squared splines given by their values at nodes, which tensor frameworks compute from parameters by one matrix
+//! product and one square.
 //!
-//! A square is of degree 6 in each bin, so seven values in the bin determine it. Two of them are at its knots, where it has them in common with its neighbours.
-//! That its derivative is continuous too would save one more node a bin, but then a weight could no longer be told from the bin that it is in: where a
-//! spline has no mass on the constraint, its integral would be a difference of large numbers instead of zero.
+//! The square has degree 6 in each bin, so seven values in the bin determine it. Two of them are at the knots, where
+//! neighbouring bins share them. Its derivative is continuous too, which would save one more node per bin; but then a
+//! node would no longer belong to one bin, and where a spline has no mass on the constraint, its integral would be a
+//! difference of large numbers instead of zero.
 
 use nalgebra::SMatrix;
 
@@ -10,17 +12,19 @@ use super::form::TensorForm;
 use super::hermite::{self, SQUARE};
 use super::recipe::SplineAxis;
 
-/// The seven nodes of Lobatto's rule on [0, 1]: zeros of t (1 - t) P'(2 t - 1) with the sixth Legendre polynomial P. On full bins all weights are positive.
+/// The seven nodes of Lobatto's rule on [0, 1]: the zeros of t (1 - t) P'(2 t - 1) with the sixth Legendre polynomial
+/// P. All its weights are positive.
 fn bin_nodes() -> [f64; SQUARE] {
     let root = (5.0f64 / 3.0).sqrt() * 2.0;
     let (far, near) = (((5.0 + root) / 11.0).sqrt(), ((5.0 - root) / 11.0).sqrt());
     [-1.0, -far, -near, 0.0, near, far, 1.0].map(|x| (1.0 + x) / 2.0)
 }
 
-/// Nodes of a bin that its neighbour above does not have.
+/// The number of nodes of a bin that it does not share with the bin above.
 const STEP: usize = SQUARE - 1;
 
-/// Nodes of an axis. Matrix products prefer multiples of four: nodes beyond the last knot are there for that, and count for nothing.
+/// The number of nodes of an axis: a multiple of four, because matrix products are faster then. Nodes beyond the last
+/// knot have weight 0.
 fn count(bins: usize) -> usize {
     (STEP * bins + 1).next_multiple_of(4)
 }
@@ -40,8 +44,8 @@ pub(super) fn axis(stretch: &[f64]) -> SplineAxis {
     SplineAxis { params, nodes, values }
 }
 
-/// The slopes of a spline's value at a point, or of one of its derivatives there, with respect to its values and derivatives at the knots. Adds to `out`,
-/// times `factor`.
+/// Adds to `out` the Jacobian, times `factor`, of a spline's value at a point (or of one of its derivatives there) with
+/// respect to its values and derivatives at the knots.
 pub(super) fn features(bin: usize, t: f64, order: u16, factor: f64, stretch: &[f64], out: &mut [f64]) {
     let (values, derivatives) = out.split_at_mut(stretch.len() + 1);
     let basis = hermite::basis_derivatives(t, order);
@@ -62,7 +66,7 @@ pub(super) fn form(form: &TensorForm, bins: &[usize]) -> Vec<f64> {
     entries
 }
 
-/// The same along the first index of a part.
+/// The conversion of [`form`] along the first index of a part of the entries.
 fn along_axis(part: &[f64], bins: usize, inner: usize) -> Vec<f64> {
     let from = bernstein();
     let mut nodes = vec![0.0; count(bins) * inner];
@@ -77,7 +81,7 @@ fn along_axis(part: &[f64], bins: usize, inner: usize) -> Vec<f64> {
     nodes
 }
 
-/// From the values of a polynomial of degree 6 at the nodes of a bin to its Bernstein coefficients.
+/// The matrix that takes the values of a polynomial of degree 6 at the nodes of a bin to its Bernstein coefficients.
 fn bernstein() -> SMatrix<f64, SQUARE, SQUARE> {
     let mut values = SMatrix::<f64, SQUARE, SQUARE>::zeros();
     for (row, t) in bin_nodes().into_iter().enumerate() {
@@ -107,7 +111,7 @@ mod tests {
             let axis = axis(&stretch);
             let node =
                 |node: usize| -> f64 { (0..axis.params).map(|p| params[p] * axis.values[p * axis.nodes + node]).sum() };
-            // Two functions at once: the number after the index of Bernstein coefficients.
+            // Two linear functions at once: their index runs fastest.
             let function: Vec<f64> = (0..2 * SQUARE * bins).map(random(2)).collect();
             let at_nodes = along_axis(&function, bins, 2);
             assert_eq!(at_nodes.len(), 2 * axis.nodes);
@@ -120,7 +124,8 @@ mod tests {
         }
     }
 
-    /// Lobatto's rule is exact up to degree 11; inside one bin its weights are 1 / 42 at the ends and 128 / 525 in the middle.
+    /// Lobatto's rule is exact up to degree 11. Inside one bin its weights are 1 / 42 at the ends and 128 / 525 in the
+    /// middle.
     #[test]
     fn weights_of_the_integral_are_those_of_lobatto() {
         for bins in [1, 2, 5, 30] {

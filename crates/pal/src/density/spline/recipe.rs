@@ -1,10 +1,11 @@
 //! The constants with which a tensor framework computes log-densities of spline mixtures by itself.
 //!
-//! What depends on points is computed by the library, in float64: the features of a point, in which every spline is linear.
-//! What depends on parameters is left to the framework: matrix products with the constants of the recipe, squares and
-//! logarithms. So gradients of any order, any precision and any device come from the framework.
+//! What depends on points is computed by the library, in float64: the features of a point, in which every spline is
+//! linear. What depends on parameters is left to the framework: matrix products with the constants of the recipe,
+//! squares and logarithms. So gradients of any order, any precision and any device come from the framework.
 
-/// With `theta_mj` the values and derivatives of component m along axis j, and `f_j` the features of a point along that axis,
+/// With `theta_mj` the values and derivatives of component m along axis j, and `f_j` the features of a point along that
+/// axis,
 ///
 /// ```text
 /// log p(y) = log sum_m exp(log softmax(logits)_m + sum_j 2 log |theta_mj . f_j(y)| - log Z_m),

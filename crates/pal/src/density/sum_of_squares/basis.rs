@@ -9,7 +9,8 @@ use crate::density::occupied::OccupiedBins;
 use crate::interrupt::checkpoint;
 use crate::moments::Exponents;
 
-/// The global coordinate x, which runs from -1 to 1 over the box, is `centre + half * u` in the local coordinate u of a bin.
+/// The global coordinate x, which runs from -1 to 1 over the box, is `centre + half * u` in the local coordinate u of a
+/// bin.
 fn affine(axis: &Axis, bin: BinIndex) -> (f64, f64) {
     let (low, high) = (axis.fraction(bin, 0.0), axis.fraction(bin, 1.0));
     (low + high - 1.0, high - low)
@@ -56,7 +57,7 @@ pub(super) fn monomials(exponents: &Exponents, grid: &Grid, bins: &OccupiedBins)
     products(exponents, grid, bins, table)
 }
 
-/// A Chebyshev series times `centre + half * u`, cut off at its length.
+/// A Chebyshev series times `centre + half * u`, truncated to its length.
 fn times(series: &[f64], centre: f64, half: f64) -> Vec<f64> {
     let mut out: Vec<f64> = series.iter().map(|c| centre * c).collect();
     for (j, c) in series.iter().enumerate() {
@@ -90,9 +91,9 @@ fn products(
 /// Multiplication by global coordinates on coefficients per bin.
 struct Multiplier<'e> {
     exponents: &'e Exponents,
-    /// Per axis and exponent, the position of the exponent one higher.
+    /// For each axis and exponent, the position of the exponent that is one higher along that axis.
     above: Vec<Vec<Option<usize>>>,
-    /// Per bin and axis.
+    /// For each bin and axis, the affine map to the global coordinate.
     affine: Vec<Vec<(f64, f64)>>,
 }
 
@@ -132,9 +133,9 @@ impl<'e> Multiplier<'e> {
 
 /// Polynomials that are orthonormal under the given integrals of pairs, in graded order.
 ///
-/// Those of degree k are coordinates times those of degree k - 1, made orthogonal to all before them and then to each other, everything twice.
-/// Each step starts from functions of size one, so digits are never lost by the dozen, as they would be if all monomials were made
-/// orthogonal at once. Nothing if coefficients grow beyond a limit.
+/// Those of degree k are coordinates times those of degree k - 1, made orthogonal to all before them and then to each
+/// other, twice. Each step starts from functions of size one, so few digits are lost; if all monomials were made
+/// orthogonal at once, most would be. Returns `None` if coefficients grow beyond a limit.
 pub(super) fn orthonormal(
     exponents: &Exponents,
     grid: &Grid,
@@ -195,7 +196,7 @@ pub(super) fn straighten(functions: &mut [DMatrix<f64>], gram: &DMatrix<f64>) ->
     Some(())
 }
 
-/// The largest over all bins.
+/// The largest [`local::growth`] over all bins.
 pub(super) fn growth(functions: &[DMatrix<f64>]) -> f64 {
     functions.iter().map(local::growth).fold(0.0, f64::max)
 }

@@ -9,13 +9,13 @@ use crate::density::kind::{Expansion, Form};
 #[derive(Clone, Debug)]
 pub(super) struct GramForm {
     pub gram: Option<DMatrix<f64>>,
-    /// Coefficients of a component.
+    /// The number of coefficients of a component.
     pub size: usize,
-    /// Numbers in the gradient of a component; the coefficients come first.
+    /// The length of the gradient of a component; the coefficients come first.
     pub gradient_len: usize,
 }
 
-/// Components handled by one matrix product.
+/// The number of components per matrix product.
 const BLOCK: usize = 64;
 
 impl GramForm {
@@ -38,7 +38,7 @@ impl Form for GramForm {
             let integral = |(k, u): (usize, &&[f64])| images.column(k).iter().zip(*u).map(|(g, u)| g * u).sum::<f64>();
             block.iter().enumerate().map(integral).collect::<Vec<f64>>()
         });
-        // A square integrates to no less than 0, whatever rounding says.
+        // The integral of a square is not negative; rounding may have made it so.
         blocks.flatten_iter().map(|integral| integral.max(0.0)).collect()
     }
 
@@ -48,7 +48,7 @@ impl Form for GramForm {
         u.iter().map(|u| u * u).sum::<f64>() * largest
     }
 
-    /// A scale is as quickly computed as bounded.
+    /// The scale itself is as quickly computed as a bound on it.
     fn largest_scale(&self, _volume: f64) -> f64 {
         f64::INFINITY
     }

@@ -18,11 +18,11 @@ pub(super) struct Layout {
     dimension: usize,
     /// One more than the degree.
     top: usize,
-    /// Per group: where it starts; one more entry than groups.
+    /// Where each group starts, and the end of the last one.
     starts: Vec<usize>,
-    /// Per group the exponents of all variables but the last.
+    /// For each group the exponents of all variables but the last.
     prefixes: Vec<u16>,
-    /// For each place of this layout the position in the exponents.
+    /// For each position in this layout the position in the exponents.
     order: Vec<usize>,
 }
 
@@ -64,17 +64,18 @@ impl Layout {
     }
 }
 
-/// Polynomials given by coefficients in the basis, squared.
+/// Squares of polynomials that are given by coefficients in the basis.
 pub(super) struct SquaredFunctions {
     pub tensors: Arc<Tensors>,
     /// Coefficients in the basis, component by component.
     pub coefficients: Vec<f64>,
     pub components: usize,
-    /// Per slot the coefficients in Chebyshev products in the order of the layout, component by component; made when first needed.
+    /// For each slot the coefficients in Chebyshev products, in the order of the layout, component by component;
+    /// computed when first needed.
     pub local: Vec<OnceLock<Vec<f64>>>,
 }
 
-/// Tables that fit on the stack: a point is evaluated without allocation.
+/// The largest table that is kept on the stack, so that evaluating a point does not allocate.
 const SMALL: usize = 256;
 
 impl SquaredFunctions {
@@ -110,7 +111,8 @@ impl SquaredFunctions {
         visit(tables)
     }
 
-    /// The slot of a bin, which must hold the point, with the Chebyshev polynomials there. `None` away from the constraint.
+    /// Calls a function with the slot of the point's bin and the Chebyshev polynomials at the point. `None` if the bin
+    /// holds no part of the support.
     fn at<R>(&self, bin: &[BinIndex], t: &[f64], visit: impl FnOnce(usize, &[f64]) -> R) -> Option<R> {
         if let Some(slot) = self.tensors.bins.slot(bin) {
             return Some(self.with_tables(t, |tables| visit(slot, tables)));
@@ -206,9 +208,9 @@ impl Differentiable for SquaredFunctions {
         let per = tensors.gradient_len();
         for (c, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
             let root = self.with_tables(&t, |tables| self.root(c, slot, tables));
-            let slope = 2.0 * weight * root;
+            let factor = 2.0 * weight * root;
             let target = &mut gradient[c * per + size + slot * length..][..length];
-            target.iter_mut().zip(tensors.exponents.iter()).for_each(|(g, a)| *g += slope * tables.product(a));
+            target.iter_mut().zip(tensors.exponents.iter()).for_each(|(g, a)| *g += factor * tables.product(a));
         }
     }
 }

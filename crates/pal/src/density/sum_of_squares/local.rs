@@ -1,8 +1,8 @@
 //! Polynomials on a constraint, bin by bin in products of Chebyshev polynomials.
 //!
-//! A polynomial of high degree that is of size one on a constraint can be of size 1e8 in the corners of the box around it. Written in one basis
-//! on the whole box its coefficients are that large, and 8 digits are lost whenever it is evaluated. On bins that stay close to the
-//! constraint coefficients are as small as the polynomial.
+//! A polynomial of high degree that is of size one on a constraint can be of size 1e8 in the corners of the box around
+//! it. Written in one basis on the whole box its coefficients are that large, and 8 digits are lost whenever it is
+//! evaluated. On bins that stay close to the constraint, coefficients are as small as the polynomial.
 
 use nalgebra::{DMatrix, SymmetricEigen};
 use rayon::prelude::*;
@@ -32,7 +32,7 @@ impl Tables {
         }
     }
 
-    /// Derivatives of given orders with respect to t instead.
+    /// Fills the tables with derivatives of given orders with respect to t.
     pub fn fill_derivatives(&mut self, t: &[f64], orders: &[u16]) {
         for ((row, t), order) in self.values.chunks_mut(self.top).zip(t).zip(orders) {
             chebyshev::derivatives(2.0 * t - 1.0, *order, row);
@@ -45,18 +45,18 @@ impl Tables {
     }
 }
 
-/// What is integrated, and how.
+/// Integrals over a mesh: the mesh, the cubature, and a monomial that multiplies every integrand.
 pub(super) struct Measure<'m> {
     pub mesh: &'m Mesh,
     pub bins: &'m OccupiedBins,
     pub rules: &'m MeshCubature,
-    /// A monomial in box coordinates.
+    /// The exponents of the monomial, in coordinates that run from 0 to 1 over the box.
     pub powers: &'m [u16],
 }
 
 impl Measure<'_> {
-    /// For every bin the integrals of all products of two Chebyshev products, from moments: `T_a T_b` is the mean of `T_(a+b)` and
-    /// `T_|a-b|` along each axis.
+    /// For every bin the integrals of all products of two Chebyshev products, from moments: along each axis `T_a T_b`
+    /// is the mean of `T_(a+b)` and `T_|a-b|`.
     pub fn pairs(&self, exponents: &Exponents, double: &Exponents) -> Vec<DMatrix<f64>> {
         let n = exponents.dimension();
         let positions = double.positions();
@@ -115,12 +115,13 @@ impl Measure<'_> {
         inner(&self.pairs(exponents, double), functions, functions)
     }
 
-    /// The same from values of the functions at cubature nodes: an independent way to it, and a more accurate one where coefficients are large.
+    /// The Gram matrix of functions from their values at cubature nodes: independent of [`Measure::gram`], and more
+    /// accurate where coefficients are large.
     pub fn gram_of_values(&self, functions: &[DMatrix<f64>], exponents: &Exponents) -> DMatrix<f64> {
         self.gram_of_some_values(functions, exponents, |_| None)
     }
 
-    /// From pairs on bins where coefficients are small, from values elsewhere.
+    /// The Gram matrix from pairs on bins where coefficients are small, and from values elsewhere.
     pub fn careful_gram(
         &self,
         functions: &[DMatrix<f64>],
@@ -179,7 +180,7 @@ pub(super) fn inner(pairs: &[DMatrix<f64>], left: &[DMatrix<f64>], right: &[DMat
     parts.fold(first, |sum, part| sum + part)
 }
 
-/// Coefficients are small where the sum of their squares is.
+/// The coefficients of a bin count as small if the sum of their squares is below this.
 const SMALL: f64 = 1e4;
 
 /// The largest sum of squared coefficients of a function on a bin: what rounding errors are multiplied by.

@@ -1,15 +1,17 @@
-//! Sums of squares of polynomials.
+//! Sums of squares of polynomials (PAL paper, Eq. 3).
 //!
 //! ```text
-//! q(y)  =  sum_k  w_k (u_k . phi(y))^2,        I = sum_k w_k u_k^T G u_k,        G = integral of phi phi^T over the constraint
+//! q(y)  =  sum_k  w_k (u_k . phi(y))^2
+//! I     =  sum_k  w_k u_k^T G u_k,        G = integral of phi phi^T over the constraint
 //! ```
 //!
-//! with phi a basis of the polynomials of total degree at most d, or of the span of a seeded random choice among its members. The parameters
-//! of one density are, for each of the K squares, one logit (w is their softmax) and the coefficients u: `K (N + 1)` numbers.
+//! with phi a basis of the polynomials of total degree at most d, or some of its members, chosen at random by a seed.
+//! The parameters of one density are, for each of the K squares, one logit (w is their softmax) and the coefficients u:
+//! `K (N + 1)` numbers.
 //!
-//! Raw monomials are hopelessly ill-conditioned beyond degree 7 or so, and Legendre polynomials on the box are too where the constraint leaves out
-//! its corners. By default the basis is orthonormal on the constraint itself; then G is the identity and a random u is a reasonable density.
-//! See [`basis`] for how it is made and [`local`] for how it is stored.
+//! Raw monomials are hopelessly ill-conditioned beyond degree 7 or so, and so are Legendre polynomials on the box where
+//! the constraint leaves out its corners. By default the basis is orthonormal on the constraint itself; then G is the
+//! identity and a random u is a reasonable density. The module `basis` makes it, and `local` says how it is stored.
 
 mod basis;
 mod form;
@@ -41,7 +43,7 @@ use functions::{Layout, SquaredFunctions};
 use local::{Measure, Tables};
 pub use recipe::SumOfSquaresRecipe;
 
-/// Which polynomials the coefficients refer to.
+/// The basis of polynomials that the coefficients refer to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
@@ -50,7 +52,8 @@ pub enum Basis {
     Orthonormal,
     /// Products of Legendre polynomials, orthonormal on the box around the constraint.
     Legendre,
-    /// Monomials with the paper's reparametrisation: `u_i = sign(z_i) (sqrt(|z_i| + 0.1) - sqrt(0.1)) / sqrt(G_ii)`. For comparison.
+    /// Monomials with the reparametrisation of the PAL paper, for comparison:
+    /// `u_i = sign(z_i) (sqrt(|z_i| + 0.1) - sqrt(0.1)) / sqrt(G_ii)`.
     Monomial,
 }
 
@@ -58,9 +61,9 @@ pub enum Basis {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subset {
-    /// How many; the constant is always among them.
+    /// The number of members; the constant is always among them.
     pub terms: usize,
-    /// The same seed chooses the same.
+    /// The seed of the choice: equal seeds choose equal members.
     pub seed: u64,
 }
 
@@ -68,15 +71,15 @@ pub struct Subset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SumOfSquaresSettings {
-    /// The total degree of the polynomials that are squared. `None` chooses it by the number of variables: 7 for one or two, 4
-    /// for three, 3 for four and 2 for more.
+    /// The total degree of the polynomials that are squared. `None` chooses it by the number of variables: 7 for one or
+    /// two, 4 for three, 3 for four and 2 for more.
     pub degree: Option<u16>,
     /// The number of squares.
     pub components: usize,
-    /// The basis.
+    /// The basis of polynomials.
     #[serde(default)]
     pub basis: Basis,
-    /// All members of the basis, or some.
+    /// A random choice of members of the basis; `None` for all of them.
     #[serde(default)]
     pub subset: Option<Subset>,
 }
@@ -108,22 +111,24 @@ impl SumOfSquaresSettings {
 /// How well a basis is conditioned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Conditioning {
-    /// Largest over smallest eigenvalue of the Gram matrix of the basis that was started from: Legendre polynomials on the box, or monomials
+    /// The condition number of the Gram matrix of the starting basis: Legendre polynomials on the box, or monomials
     /// scaled to unit length.
     pub start: f64,
-    /// The same for the basis in use.
+    /// The condition number of the Gram matrix of the basis in use.
     pub basis: f64,
-    /// The largest deviation of the Gram matrix of the basis in use from the identity, computed from values at cubature nodes.
+    /// The largest deviation of the Gram matrix of the basis in use from the identity, computed from values at cubature
+    /// nodes.
     pub orthonormality: f64,
 }
 
-/// Bins are halved until the squared coefficients of the basis stay below this: 5 or 6 digits of 16 may cancel in a value.
+/// Bins are halved until the sums of squared coefficients of the basis stay below this, so that at most 5 or 6 of 16
+/// digits cancel in a value.
 const GROWTH: f64 = 1e11;
-/// Beyond this the basis is made orthonormal once more, from values.
+/// Where sums of squared coefficients exceed this, the basis is made orthonormal once more, from values.
 const STRAIGHT: f64 = 1e3;
 /// Where bins cannot be halved any more, a basis that is further from orthonormal than this is refused.
 const ORTHONORMAL: f64 = 1e-10;
-/// Bins per axis are not halved beyond this.
+/// The largest number of bins per axis.
 const MAX_BINS: usize = 16;
 /// The largest number of bins in all, empty ones included.
 const MAX_ALL_BINS: usize = 1 << 22;
@@ -132,25 +137,25 @@ const MAX_COEFFICIENTS: usize = 12_000_000;
 /// The largest number of members of a basis.
 const MAX_BASIS: usize = 5_000;
 
-/// The basis: constant numbers of a compiled family.
+/// The basis, bin by bin: the constants of a compiled family.
 #[derive(Debug)]
 pub(super) struct Tensors {
     exponents: Exponents,
-    /// Exponents of the squares.
+    /// The exponents of the squares.
     double: Exponents,
     layout: Layout,
     bins: OccupiedBins,
-    /// Per bin, coefficients in Chebyshev products, one member of the basis per column.
+    /// For each occupied bin the coefficients in Chebyshev products, one member of the basis per column.
     functions: Vec<DMatrix<f64>>,
 }
 
 impl Tensors {
-    /// Members of the basis.
+    /// The number of members of the basis.
     fn size(&self) -> usize {
         self.functions.first().map_or(0, |f| f.ncols())
     }
 
-    /// Per component: coefficients in the basis, then in Chebyshev products on each bin.
+    /// The length of the gradient of one component: coefficients in the basis, then in Chebyshev products on each bin.
     fn gradient_len(&self) -> usize {
         self.size() + self.bins.len() * self.exponents.len()
     }
@@ -185,7 +190,8 @@ impl SumOfSquares {
             }
             _ => {
                 return fail(format!(
-                    "degree {} in {n} variables has too many monomials or needs too many cubature nodes; lower the degree",
+                    "degree {} in {n} variables has too many monomials or needs too many cubature nodes; \
+                     lower the degree",
                     settings.total_degree()
                 ));
             }
@@ -198,7 +204,7 @@ impl SumOfSquares {
         Ok((exponents, double, ends))
     }
 
-    /// The box cut into so many bins along every axis.
+    /// The support with the box cut into this many equal bins along every axis.
     fn support_with(region: &Region, ends: &Ends, count: usize) -> Result<Arc<Support>, DensityError> {
         let edges = ends.iter().map(|ends| equally_spaced(ends, count + 1));
         let grid = Support::make_grid(region.constraint(), edges.collect())?;
@@ -258,7 +264,7 @@ impl SumOfSquares {
         self.tensors.size() + 1
     }
 
-    /// The coefficients that parameters stand for, and their slopes.
+    /// The coefficient that a parameter stands for, and its derivative.
     fn reparametrised(&self, z: f64) -> (f64, f64) {
         match self.settings.basis {
             // Rows have unit length, so the paper's division by sqrt(G_ii) is done already.
@@ -282,7 +288,7 @@ fn degree(settings: &SumOfSquaresSettings) -> Degree {
     Degree { total: twice, axis: twice }
 }
 
-/// Whether a box may be cut into so many bins along every axis.
+/// Whether a box may be cut into this many bins along every axis.
 fn bins_allowed(count: usize, dimension: usize) -> bool {
     let all = count.checked_pow(dimension as u32);
     (1..=MAX_BINS).contains(&count) && all.is_some_and(|all| all <= MAX_ALL_BINS)
@@ -324,7 +330,7 @@ fn choose(exponents: &Exponents, subset: Option<Subset>) -> Vec<usize> {
 }
 
 impl SumOfSquares {
-    /// The Gram matrix of the basis on pieces on the same grid, times a monomial in the coordinates of the box.
+    /// The Gram matrix of the basis on elements of the same grid, times a monomial in the coordinates of the box.
     fn gram(&self, mesh: &Mesh, powers: &[u16]) -> Result<DMatrix<f64>, DensityError> {
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
         let wanted = degree(&self.settings).times(extra);
@@ -334,7 +340,7 @@ impl SumOfSquares {
         let rules = MeshCubature::new(mesh.dimension(), wanted);
         let Tensors { exponents, double, bins, functions, .. } = &*self.tensors;
         let measure = Measure { mesh, bins, rules: &rules, powers };
-        // Large coefficients would lose all digits of a small integral, and nothing would tell.
+        // With large coefficients a small integral would lose all its digits unnoticed.
         Ok(measure.careful_gram(functions, exponents, &measure.pairs(exponents, double)))
     }
 }
@@ -520,9 +526,9 @@ impl FamilyKind for SumOfSquares {
         }
         let sum: f64 = weights.iter().sum();
         for ((k, term), g) in terms.enumerate().zip(weights) {
-            let share = (term - total).exp();
-            gradient[k * self.params_per_component()] += g - sum * share;
-            integrals[k] -= sum * share;
+            let fraction = (term - total).exp();
+            gradient[k * self.params_per_component()] += g - sum * fraction;
+            integrals[k] -= sum * fraction;
         }
     }
 

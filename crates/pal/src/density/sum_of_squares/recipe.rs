@@ -15,8 +15,8 @@ pub struct SumOfSquaresRecipe {
     pub size: usize,
     /// The matrix G by rows; `None` for the identity.
     pub gram: Option<Vec<f64>>,
-    /// Whether parameters z stand for coefficients `u = sign(z) (sqrt(|z| + 0.1) - sqrt(0.1))` rather than for themselves:
-    /// the reparametrisation of the PAL paper.
+    /// Whether parameters z stand for coefficients `u = sign(z) (sqrt(|z| + 0.1) - sqrt(0.1))` rather than for
+    /// themselves: the reparametrisation of the PAL paper.
     pub reparametrised: bool,
     /// The logarithm of the volume of the box.
     pub log_volume: f64,
