@@ -26,7 +26,7 @@ The pipeline, and where its parts live:
 | write or read a constraint | `reals`, `booleans`, `parse_smtlib`, `read_geojson`, `Constraint` | `pal.formula` |
 | cut it into convex cells | `Region`, `Cell` | `pal.region` |
 | integrate over it | `integrate`, `moments`, `wmi` | `pal.integrals` |
-| compile a family of densities on it | `SplineMixture`, `SumOfSquares`, `load` | `pal.families` |
+| compile densities on it | `SplineMixture`, `SumOfSquares`, `HistogramMixture`, `load` | `pal.families` |
 | ask one density | `Density`, `Marginal`, `Mode`, `Entropy` | `pal.density` |
 | make it the last layer of a network | `SplineLayer`, `ConstrainedDistribution` | `pal.torch` |
 | fit it to a table | `ConstrainedDensity` | `pal.sklearn` |
@@ -50,7 +50,7 @@ from .errors import (
     RegionError,
     UnboundedError,
 )
-from .families import KINDS, Family, Model, SplineMixture, SumOfSquares, load
+from .families import KINDS, Family, HistogramMixture, Model, SplineMixture, SumOfSquares, load
 from .formula import (
     booleans,
     Constraint,
@@ -80,9 +80,9 @@ from .region import Cell, Region
 
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
-    "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError", "Polynomial",
-    "PolynomialError", "QueryError", "Region", "RegionError", "Solution", "SplineMixture", "SumOfSquares", "Term",
-    "UnboundedError", "Weight", "all_of", "any_of", "boolean", "booleans", "errors", "from_pysmt", "from_shapely",
-    "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib", "polygon", "rational",
-    "read_geojson", "read_smtlib", "real", "reals", "substitute", "wmi",
+    "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
+    "Polynomial", "PolynomialError", "QueryError", "Region", "RegionError", "Solution", "SplineMixture",
+    "SumOfSquares", "Term", "UnboundedError", "Weight", "all_of", "any_of", "boolean", "booleans", "errors",
+    "from_pysmt", "from_shapely", "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib",
+    "polygon", "rational", "read_geojson", "read_smtlib", "real", "reals", "substitute", "wmi",
 ]  # fmt: skip

@@ -15,6 +15,11 @@ from .formula import Constraint
 from .integrals import Integrand
 
 
+# The defaults of the library, which the program has too.
+ENTROPY_DEFAULT = _core.EntropyOptions.default()
+MODE_DEFAULT = _core.ModeOptions.default()
+
+
 class Mode(NamedTuple):
     """The point of largest density, with a certificate: no point of the region has a log-density above `log_upper`.
 
@@ -176,9 +181,9 @@ class Density:
         """The expectation of a polynomial."""
         return self._core.expectation(polynomial)
 
-    def entropy(self, tolerance: float = 1e-6) -> Entropy:
-        """The differential entropy in nats."""
-        return Entropy(*self._core.entropy(float(tolerance)))
+    def entropy(self, tolerance: float = ENTROPY_DEFAULT.tolerance) -> Entropy:
+        """The differential entropy in nats, to an absolute error of 1e-6 by default."""
+        return Entropy(*self._core.entropy(_core.EntropyOptions(float(tolerance))))
 
     def sample(self, count: int, seed: int | None = None) -> FloatArray:
         """Independent samples, one per row, without rejection. All of them satisfy the constraint under exact
@@ -202,15 +207,20 @@ class Density:
         flat, shape = _arrays.rows(uniforms, len(self.variables) + 1, "uniform numbers")
         return self._core.transform(flat).reshape(*shape, len(self.variables))
 
-    def mode(self, gap: float = 1e-6, nodes: int | None = 1_000_000, seconds: float | None = None) -> Mode:
+    def mode(
+        self,
+        gap: float = MODE_DEFAULT.gap,
+        nodes: int | None = MODE_DEFAULT.nodes,
+        seconds: float | None = MODE_DEFAULT.seconds,
+    ) -> Mode:
         """The point of largest density, with a certified bound.
 
         Args:
-            gap: the relative gap between the density and its bound at which the search ends.
-            nodes: the largest number of nodes of the search; `None` for no limit.
-            seconds: the longest time that the search may take; `None` for no limit.
+            gap: the relative gap between the density and its bound at which the search ends, by default 1e-6.
+            nodes: the largest number of nodes of the search, by default a million; `None` for no limit.
+            seconds: the longest time that the search may take; `None`, the default, for no limit.
         """
-        return Mode(*self._core.mode(float(gap), nodes, seconds))
+        return Mode(*self._core.mode(_core.ModeOptions(float(gap), nodes, seconds)))
 
     def __repr__(self) -> str:
         return f"Density({', '.join(self.variables)})"

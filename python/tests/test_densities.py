@@ -19,6 +19,8 @@ FAMILIES = {
     "legendre": pal.SumOfSquares(REGION, degree=3, components=2, basis="legendre"),
     "monomial": pal.SumOfSquares(REGION, degree=3, components=2, basis="monomial"),
     "some": pal.SumOfSquares(REGION, degree=4, components=2, terms=7, seed=5),
+    "histogram": pal.HistogramMixture(REGION, bins=5, components=3),
+    "unequal bins": pal.HistogramMixture(REGION, bins=[[0, 1, "5/2", 4], [-1, "1/3", 3]], components=2),
 }
 
 
@@ -151,7 +153,7 @@ def test_files_are_read_back_and_are_those_of_the_program(family, tmp_path):
         assert other.settings == family.settings and other.variables == family.variables
     content = bytearray((tmp_path / "model.safetensors").read_bytes())
     header = int.from_bytes(content[:8], "little")
-    assert b"pal-density-1" in content[: header + 8]
+    assert b"pal-density-2" in content[: header + 8]
     content[-1] ^= 1
     (tmp_path / "damaged.safetensors").write_bytes(content)
     with pytest.raises(pal.FileError, match="damaged.safetensors.*checksum"):
@@ -187,8 +189,30 @@ def test_defaults_are_those_of_the_core_and_work_for_every_number_of_variables()
         for n in range(1, 5):
             cube = pal.Region(pal.all_of(v.between(0, 1) for v in pal.reals(*(f"x{j}" for j in range(n)))))
             family = kind(cube)
+            assert kind.max_variables is None or kind.max_variables == 4
             assert family.settings == kind.defaults(n) == kind.settings_class.default(n)
             assert family.settings != kind(cube, components=family.num_components + 1).settings
+
+
+def test_a_histogram_counts():
+    """With one variable and one component, the likelihood is largest where every bin has its fraction of the data."""
+    interval = pal.Region(x.between(0, 4) & ~((x > 1) & (x < 2)))
+    family = pal.HistogramMixture(interval, bins=4, components=1)
+    # The second bin is forbidden: whatever its parameter is, it has no mass.
+    params = [0, np.log(2), 77, np.log(3), np.log(5)]
+    density = family.density(params)
+    assert [density.probability(x.between(k, k + 1)) for k in range(4)] == pytest.approx([0.2, 0, 0.3, 0.5], abs=1e-14)
+    assert np.exp(density.log_prob([[0.5], [1.5], [3.5]])) == pytest.approx([0.2, 0, 0.5], abs=1e-14)
+    data = np.array([0.5] * 2 + [2.5] * 3 + [3.5] * 5)
+    gradient = family.log_prob_vjp(params, data[:, None], np.full(len(data), 1 / len(data)))
+    assert np.abs(gradient).max() < 1e-14
+    assert density.marginal("x").mean == pytest.approx(0.5 * 0.2 + 2.5 * 0.3 + 3.5 * 0.5, abs=1e-14)
+
+
+def test_documented_defaults_are_those_of_the_core():
+    entropy, mode = pal._core.EntropyOptions.default(), pal._core.ModeOptions.default()
+    assert entropy.tolerance == 1e-6 and (mode.gap, mode.nodes, mode.seconds) == (1e-6, 1_000_000, None)
+    assert "1e-6" in pal.Density.entropy.__doc__ and "1e-6" in pal.Density.mode.__doc__
 
 
 def test_families_that_make_no_sense():
@@ -200,13 +224,19 @@ def test_families_that_make_no_sense():
         pal.SplineMixture(REGION, knots=2.5)
     with pytest.raises(pal.DensityError, match="enclose"):
         pal.SplineMixture(REGION, knots=[[0, 1], [0, 3]])
+    with pytest.raises(pal.DensityError, match="enclose"):
+        pal.HistogramMixture(REGION, bins=[[0, 1], [0, 3]])
+    with pytest.raises(pal.DensityError, match="too large"):
+        pal.HistogramMixture(REGION, bins=2000)
+    with pytest.raises(pal.DensityError, match="4"):
+        pal.SplineMixture(pal.all_of(v.between(0, 1) for v in pal.reals("a", "b", "c", "d", "e")))
     with pytest.raises(ValueError, match="bases are"):
         pal.SumOfSquares(REGION, basis="fourier")
     with pytest.raises(pal.UnboundedError):
         pal.SplineMixture(x >= 0)
     with pytest.raises(pal.DensityError, match="no volume"):
         pal.SumOfSquares(x.between(0, 1) & (y == 0))
-    with pytest.raises(TypeError, match="SplineMixture"):
+    with pytest.raises(TypeError, match="use SplineMixture, SumOfSquares or HistogramMixture"):
         pal.Family()
     with pytest.raises(TypeError, match="families"):
         pal.Density()

@@ -5,7 +5,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import pal
-from pal.torch import SplineLayer, SumOfSquaresLayer
+from pal.torch import HistogramLayer, SplineLayer, SumOfSquaresLayer
 from pal.torch._pathwise import Transform
 
 x, y, z, w = pal.reals("x", "y", "z", "w")
@@ -41,9 +41,18 @@ def squares(region, degree=3, basis="orthonormal", seed=0):
     return layer, params.reshape(-1)
 
 
+def histogram(region, bins=3, seed=0, components=1):
+    layer = HistogramLayer(region, bins=bins, components=components)
+    normal = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return layer, 0.5 * normal
+
+
 CASES = {
     **{f"spline {name}": (spline, region) for name, region in CONVEX.items()},
     **{f"squares {name}": (squares, region) for name, region in CONVEX.items()},
+    **{f"histogram {name}": (histogram, region) for name, region in CONVEX.items()},
+    "histograms": (lambda region, seed: histogram(region, 5, seed, components=3), CONVEX["interval"]),
+    "histogram in four": (lambda region, seed: histogram(region, 2, seed), FOUR),
     "monomials": (lambda region, seed: squares(region, 2, "monomial", seed), CONVEX["pentagon"]),
     "spline in four": (lambda region, seed: spline(region, 2, seed), FOUR),
     "squares in four": (lambda region, seed: squares(region, 2, seed=seed), FOUR),
@@ -89,7 +98,7 @@ def test_samples_are_those_of_sample_and_stay_inside(case):
 
 
 def test_single_precision_stays_inside():
-    for make in (spline, squares):
+    for make in (spline, squares, histogram):
         layer, params = make(CONVEX["pentagon"])
         single = layer(params.float().requires_grad_()).rsample((20,))
         assert single.dtype == torch.float32 and single.requires_grad and layer(params).support.check(single).all()
@@ -144,7 +153,7 @@ def test_exact_gradient_of_the_mean(case):
 
 def test_a_condition_that_leaves_a_convex_part():
     room = x.between(0, 4) & y.between(0, 3) & ~((x > 1) & (x < 2) & (y > 1) & (y < 2))
-    for make in (spline, squares):
+    for make in (spline, squares, histogram):
         layer, params = make(room, seed=1)
         params.requires_grad_()
         p = layer(params)
@@ -162,7 +171,7 @@ def test_a_condition_that_leaves_a_convex_part():
             p.condition(x >= "1/2").rsample()
 
 
-@pytest.mark.parametrize("make", [spline, squares])
+@pytest.mark.parametrize("make", [spline, squares, histogram])
 def test_batches_and_gradients_through_log_prob(make):
     layer, params = make(CONVEX["triangle"])
     batch = torch.stack([params, 2 * params, params.flip(0)]).requires_grad_()
@@ -174,7 +183,7 @@ def test_batches_and_gradients_through_log_prob(make):
     assert gradient.isfinite().all() and (gradient != 0).any()
 
 
-@pytest.mark.parametrize("make", [spline, squares])
+@pytest.mark.parametrize("make", [spline, squares, histogram])
 def test_the_gradient_of_the_entropy(make):
     """By samples that move, against differences of the entropy that the core computes."""
     layer, params = make(CONVEX["pentagon"], seed=6)
@@ -211,6 +220,14 @@ def test_where_no_pathwise_gradient_exists_it_is_refused(region, reason):
         assert not p.has_rsample
         with pytest.raises(NotImplementedError, match=reason):
             p.rsample()
+
+
+def test_mixtures_of_histograms_jump():
+    # Where x enters another bin, the weights of the components jump, and with them the density of y given x.
+    layer, params = histogram(CONVEX["triangle"], components=2)
+    with pytest.raises(NotImplementedError, match="jump at the ends of bins"):
+        layer(params).rsample()
+    assert not layer(params).has_rsample
 
 
 def test_too_many_slices_are_refused():

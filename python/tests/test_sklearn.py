@@ -57,6 +57,16 @@ def test_pipelines_searches_clones_and_pickles():
     assert fresh.get_params()["knots"] == 3 and not hasattr(fresh, "density_")
 
 
+@pytest.mark.parametrize("kind", pal.KINDS)
+def test_every_kind_of_family_is_fitted(kind):
+    settings = {"knots": 3, "degree": 2, "bins": 3}
+    given = {name: value for name, value in settings.items() if name in kind.options}
+    model = ConstrainedDensity(TRIANGLE, family=kind.kind, components=4, random_state=0, **given).fit(DATA)
+    assert type(model.family_) is kind
+    # Better than the uniform density, whose log-density is log 2.
+    assert model.log_likelihood_ > np.log(2) + 0.01 and model.score_samples([[0.9, 0.9]])[0] == -np.inf
+
+
 def test_data_that_violate_the_constraint_are_named():
     with pytest.raises(ValueError, match="row 1 of X, .*, violates the constraint"):
         ConstrainedDensity(TRIANGLE).fit([[0.2, 0.2], [0.9, 0.9], [0.1, 0.1]])

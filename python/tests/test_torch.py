@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import pal
-from pal.torch import ConstrainedDistribution, Layer, SplineLayer, SumOfSquaresLayer
+from pal.torch import ConstrainedDistribution, HistogramLayer, Layer, SplineLayer, SumOfSquaresLayer
 
 x, y, z = pal.reals("x", "y", "z")
 REGIONS = {
@@ -31,6 +31,8 @@ FAMILIES = {
     "spline": lambda region: SplineLayer(region, knots=4, components=3),
     "placed": lambda region: SplineLayer(region, knots=thirds(region), components=2),
     "sum-of-squares": lambda region: SumOfSquaresLayer(region, degree=3, components=2),
+    "histogram": lambda region: HistogramLayer(region, bins=4, components=3),
+    "unequal bins": lambda region: HistogramLayer(region, bins=thirds(region), components=2),
     "monomial": lambda region: SumOfSquaresLayer(region, degree=2, components=2, basis="monomial"),
 }
 LAYERS = {f"{family}-{region}": (family, region) for family in FAMILIES for region in REGIONS}
@@ -139,11 +141,11 @@ def test_a_normaliser_is_a_value_that_a_layer_takes(layer):
     if isinstance(layer, SumOfSquaresLayer):
         assert torch.allclose(layer(params).condition(gamma).log_prob(inside), logs, rtol=0, atol=1e-10)
     else:
-        knots = layer.family.settings.knots
-        if isinstance(knots, int):
-            box = pal.Region(layer.constraint).bounding_box
-            knots = [[low + (high - low) * k / (knots - 1) for k in range(knots)] for low, high in box]
-        other = SplineLayer(layer.constraint & gamma, knots=knots, components=layer.family.num_components)
+        count = len(layer.family.edges[0]) - 1
+        box = pal.Region(layer.constraint).bounding_box
+        edges = [[low + (high - low) * k / count for k in range(count + 1)] for low, high in box]
+        edges = thirds(layer.constraint) if count == 2 else edges
+        other = type(layer)(layer.constraint & gamma, edges, layer.family.num_components)
         assert torch.allclose(other(params).log_prob(inside), logs, rtol=0, atol=1e-10)
     # Queries of the core, and further conditions, are about the same densities.
     assert (part.sample((20,))[..., 0] <= 0.5).all() and torch.allclose(part.probability(gamma), torch.ones(3).double())
@@ -300,7 +302,7 @@ def test_training_reaches_the_density_behind_the_data():
 
 
 def test_compiled_layers_give_the_same():
-    for name in ("spline-triangle", "sum-of-squares-room"):
+    for name in ("spline-triangle", "sum-of-squares-room", "histogram-room"):
         layer = layer_of(name)
         points = points_in(layer, 6)
 
@@ -436,7 +438,12 @@ def test_an_empty_batch_has_gradients_of_zero(layer):
 
 def test_parts_without_volume_have_no_density():
     for region in (x.between(0, 1) | (x == 3), (x.between(0, 1) & y.between(0, 1)) | ((x == 3) & y.between(0, 1))):
-        for layer in (SplineLayer(region, knots=4, components=2), SumOfSquaresLayer(region, degree=2)):
+        layers = (
+            SplineLayer(region, knots=4, components=2),
+            SumOfSquaresLayer(region, degree=2),
+            HistogramLayer(region, bins=3, components=2),
+        )
+        for layer in layers:
             n = len(layer.family.variables)
             params = normal(layer.num_params)
             at = torch.tensor([[0.5] * n, [3.0] + [0.5] * (n - 1)], dtype=torch.float64)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use numpy::PyReadonlyArray1;
 use pal::density;
-use pal::query::{Entropy, EntropyOptions, Mode, ModeOptions, ModeStop};
+use pal::query::{self, Entropy, Mode, ModeStop};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -31,20 +31,74 @@ pub fn entropy_answer(entropy: &Entropy) -> EntropyAnswer {
     (entropy.value, entropy.error, entropy.converged)
 }
 
-pub fn entropy_options(tolerance: f64) -> PyResult<EntropyOptions> {
-    if tolerance.is_nan() || tolerance <= 0.0 {
-        return Err(PyValueError::new_err(format!("the tolerance must be positive, not {tolerance}")));
+/// When the computation of an entropy ends.
+#[pyclass(frozen, module = "pal._core")]
+pub struct EntropyOptions(pub query::EntropyOptions);
+
+#[pymethods]
+impl EntropyOptions {
+    #[new]
+    fn new(tolerance: f64) -> PyResult<EntropyOptions> {
+        if tolerance.is_nan() || tolerance <= 0.0 {
+            return Err(PyValueError::new_err(format!("the tolerance must be positive, not {tolerance}")));
+        }
+        Ok(EntropyOptions(query::EntropyOptions { tolerance, ..query::EntropyOptions::default() }))
     }
-    Ok(EntropyOptions { tolerance, ..EntropyOptions::default() })
+
+    /// The options of the library, where nothing else is asked for.
+    #[staticmethod]
+    fn default() -> EntropyOptions {
+        EntropyOptions(query::EntropyOptions::default())
+    }
+
+    /// The absolute error that is small enough.
+    #[getter]
+    fn tolerance(&self) -> f64 {
+        self.0.tolerance
+    }
 }
 
-pub fn mode_options(gap: f64, nodes: Option<usize>, seconds: Option<f64>) -> PyResult<ModeOptions> {
-    if gap.is_nan() || gap < 0.0 {
-        return Err(PyValueError::new_err(format!("the gap must not be negative or NaN, but is {gap}")));
+/// When the search for a mode ends.
+#[pyclass(frozen, module = "pal._core")]
+pub struct ModeOptions(pub query::ModeOptions);
+
+#[pymethods]
+impl ModeOptions {
+    /// `None` for `nodes` or `seconds` means that there is no such limit.
+    #[new]
+    #[pyo3(signature = (gap, nodes, seconds))]
+    fn new(gap: f64, nodes: Option<usize>, seconds: Option<f64>) -> PyResult<ModeOptions> {
+        if gap.is_nan() || gap < 0.0 {
+            return Err(PyValueError::new_err(format!("the gap must not be negative or NaN, but is {gap}")));
+        }
+        let wrong = |_| PyValueError::new_err("the time must be a number of seconds that is not negative");
+        let time = seconds.map(|s| Duration::try_from_secs_f64(s).map_err(wrong)).transpose()?;
+        Ok(ModeOptions(query::ModeOptions { gap, nodes, time }))
     }
-    let wrong = |_| PyValueError::new_err("the time must be a number of seconds that is not negative");
-    let time = seconds.map(|s| Duration::try_from_secs_f64(s).map_err(wrong)).transpose()?;
-    Ok(ModeOptions { gap, nodes, time })
+
+    /// The options of the library, where nothing else is asked for.
+    #[staticmethod]
+    fn default() -> ModeOptions {
+        ModeOptions(query::ModeOptions::default())
+    }
+
+    /// The relative gap between the density and its bound that is small enough.
+    #[getter]
+    fn gap(&self) -> f64 {
+        self.0.gap
+    }
+
+    /// The largest number of nodes of the search.
+    #[getter]
+    fn nodes(&self) -> Option<usize> {
+        self.0.nodes
+    }
+
+    /// The time limit.
+    #[getter]
+    fn seconds(&self) -> Option<f64> {
+        self.0.time.map(|time| time.as_secs_f64())
+    }
 }
 
 pub fn mode_answer(py: Python<'_>, mode: Mode) -> ModeAnswer<'_> {
@@ -122,9 +176,8 @@ impl Density {
         run(py, "integrating", || self.0.expectation(&polynomial))
     }
 
-    fn entropy(&self, py: Python<'_>, tolerance: f64) -> PyResult<EntropyAnswer> {
-        let options = entropy_options(tolerance)?;
-        run(py, "integrating", || Ok::<_, PyErr>(entropy_answer(&self.0.entropy(&options))))
+    fn entropy(&self, py: Python<'_>, options: &EntropyOptions) -> PyResult<EntropyAnswer> {
+        run(py, "integrating", || Ok::<_, PyErr>(entropy_answer(&self.0.entropy(&options.0))))
     }
 
     fn sample<'py>(&self, py: Python<'py>, count: usize, seed: u64) -> PyResult<FloatArray<'py>> {
@@ -137,15 +190,8 @@ impl Density {
         Ok(array(py, run(py, "sampling", || self.0.sampler()?.transform(&uniforms))?))
     }
 
-    fn mode<'py>(
-        &self,
-        py: Python<'py>,
-        gap: f64,
-        nodes: Option<usize>,
-        seconds: Option<f64>,
-    ) -> PyResult<ModeAnswer<'py>> {
-        let options = mode_options(gap, nodes, seconds)?;
-        let mode = run(py, "searching", || self.0.mode(&options))?;
+    fn mode<'py>(&self, py: Python<'py>, options: &ModeOptions) -> PyResult<ModeAnswer<'py>> {
+        let mode = run(py, "searching", || self.0.mode(&options.0))?;
         Ok(mode_answer(py, mode))
     }
 }

@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 use crate::constraint::Constraint;
 use crate::convert::{FloatArray, array, copied, flags};
 use crate::density::{
-    Density, EntropyAnswer, Marginal, ModeAnswer, entropy_answer, entropy_options, mode_answer, mode_options,
+    Density, EntropyAnswer, EntropyOptions, Marginal, ModeAnswer, ModeOptions, entropy_answer, mode_answer,
 };
 use crate::errors::Report;
 use crate::families;
@@ -110,8 +110,9 @@ impl Family {
         families::recipe(py, &self.0)
     }
 
-    /// The form of a condition and a monomial in box coordinates, in the layout of the recipe.
-    fn form_constants<'py>(
+    /// The form of the integrals of a monomial in box coordinates over the part of the support where a condition holds, in
+    /// the layout that the recipe has for the normaliser.
+    fn normaliser_tensor<'py>(
         &self,
         py: Python<'py>,
         condition: &Bound<'py, PyAny>,
@@ -224,9 +225,14 @@ impl Family {
         Ok(array(py, run(py, "integrating", || self.0.expectation(&polynomials)?.values(&params))?))
     }
 
-    fn entropies<'py>(&self, py: Python<'py>, params: Input<'py>, tolerance: f64) -> PyResult<Vec<EntropyAnswer>> {
-        let (params, options) = (copied(&params), entropy_options(tolerance)?);
-        let all = run(py, "integrating", || self.0.entropies(&params, &options))?;
+    fn entropies<'py>(
+        &self,
+        py: Python<'py>,
+        params: Input<'py>,
+        options: &EntropyOptions,
+    ) -> PyResult<Vec<EntropyAnswer>> {
+        let params = copied(&params);
+        let all = run(py, "integrating", || self.0.entropies(&params, &options.0))?;
         Ok(all.iter().map(entropy_answer).collect())
     }
 
@@ -236,16 +242,9 @@ impl Family {
         Ok(array(py, run(py, "sampling", || self.0.sample(&params, count, seed))?))
     }
 
-    fn modes<'py>(
-        &self,
-        py: Python<'py>,
-        params: Input<'py>,
-        gap: f64,
-        nodes: Option<usize>,
-        seconds: Option<f64>,
-    ) -> PyResult<Vec<ModeAnswer<'py>>> {
-        let (params, options) = (copied(&params), mode_options(gap, nodes, seconds)?);
-        let modes = run(py, "searching", || self.0.modes(&params, &options))?;
+    fn modes<'py>(&self, py: Python<'py>, params: Input<'py>, options: &ModeOptions) -> PyResult<Vec<ModeAnswer<'py>>> {
+        let params = copied(&params);
+        let modes = run(py, "searching", || self.0.modes(&params, &options.0))?;
         Ok(modes.into_iter().map(|mode| mode_answer(py, mode)).collect())
     }
 

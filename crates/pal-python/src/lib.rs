@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use crate::convert::rational;
     #[pymodule_export]
-    use crate::density::{Density, Marginal};
+    use crate::density::{Density, EntropyOptions, Marginal, ModeOptions};
     #[pymodule_export]
     use crate::family::Family;
     #[pymodule_export]

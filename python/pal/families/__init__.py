@@ -11,6 +11,7 @@ in `base`; a new kind is a module of its own, and one line in `KINDS`.
 """
 
 from .base import Family, Model, load
+from .histogram import HistogramMixture
 from .spline import SplineMixture
 from .sum_of_squares import SumOfSquares
 
@@ -18,6 +19,7 @@ from .sum_of_squares import SumOfSquares
 KINDS: tuple[type[Family], ...] = (
     SplineMixture,
     SumOfSquares,
+    HistogramMixture,
 )
 
-__all__ = ["KINDS", "Family", "Model", "SplineMixture", "SumOfSquares", "load"]
+__all__ = ["KINDS", "Family", "HistogramMixture", "Model", "SplineMixture", "SumOfSquares", "load"]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .. import _arrays, _core
 from .._arrays import FloatArray, Points
 from .._core import Formula
-from ..density import Density, Entropy, Marginal, Mode, _pairs
+from ..density import ENTROPY_DEFAULT, MODE_DEFAULT, Density, Entropy, Marginal, Mode, _pairs
 from ..errors import FileError
 from ..formula import Constrained, Constraint
 from ..integrals import Integrand
@@ -192,10 +192,11 @@ class Family:
             return self._core.expectation(list(polynomials), rows).reshape(*shape, len(polynomials))
         return self._core.expectation([polynomials], rows).reshape(shape)[()]
 
-    def entropy(self, params: ArrayLike, tolerance: float = 1e-6) -> list[Entropy]:
+    def entropy(self, params: ArrayLike, tolerance: float = ENTROPY_DEFAULT.tolerance) -> list[Entropy]:
         """The differential entropy under each parameter vector."""
         rows, _ = self._rows(params)
-        return [Entropy(*answer) for answer in self._core.entropies(rows, float(tolerance))]
+        options = _core.EntropyOptions(float(tolerance))
+        return [Entropy(*answer) for answer in self._core.entropies(rows, options)]
 
     def sample(self, params: ArrayLike, count: int, seed: int | None = None) -> FloatArray:
         """Independent samples, `count` for each parameter vector, one per row along the last two axes.
@@ -208,11 +209,16 @@ class Family:
         return samples.reshape(*shape, count, len(self.variables))
 
     def mode(
-        self, params: ArrayLike, gap: float = 1e-6, nodes: int | None = 1_000_000, seconds: float | None = None
+        self,
+        params: ArrayLike,
+        gap: float = MODE_DEFAULT.gap,
+        nodes: int | None = MODE_DEFAULT.nodes,
+        seconds: float | None = MODE_DEFAULT.seconds,
     ) -> list[Mode]:
         """The point of largest density under each parameter vector, with a certified bound."""
         rows, _ = self._rows(params)
-        return [Mode(*answer) for answer in self._core.modes(rows, float(gap), nodes, seconds)]
+        options = _core.ModeOptions(float(gap), nodes, seconds)
+        return [Mode(*answer) for answer in self._core.modes(rows, options)]
 
     def marginal(self, variable: str, params: ArrayLike) -> list[Marginal]:
         """The exact marginal of one variable under each parameter vector."""

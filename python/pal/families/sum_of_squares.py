@@ -21,7 +21,8 @@ class SumOfSquares(Family):
 
     Args:
         region: a region, or a constraint that is made into one.
-        degree: the degree of the polynomials that are squared.
+        degree: the degree of the polynomials that are squared. By default it depends on how many variables there are:
+            `SumOfSquares.defaults(dimension).degree`.
         components: the number of squares in the sum.
         basis: `"orthonormal"` on the constraint, `"legendre"` on the box around it, or `"monomial"` with the
             reparametrisation of the paper.

@@ -26,7 +26,7 @@ The pipeline, and where its parts live:
 |---|---|
 | outputs of a network to parameters of splines | `student_t`: [`StudentTHead`][pal.torch.StudentTHead] |
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
-| one module per kind of family | `spline`, `sum_of_squares`; `mixture` is what mixtures share, `kinds` lists all |
+| one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
 | membership and features of points, asked of the core | `_points` |
@@ -35,6 +35,7 @@ The pipeline, and where its parts live:
 """
 
 from .distribution import ConstrainedDistribution, InRegion, Marginals
+from .histogram import HistogramLayer
 from .kinds import LAYERS
 from .layer import Layer
 from .normaliser import Normaliser
@@ -43,6 +44,6 @@ from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
 
 __all__ = [
-    "LAYERS", "ConstrainedDistribution", "InRegion", "Layer", "Marginals", "Normaliser", "SplineLayer", "StudentTHead",
-    "SumOfSquaresLayer",
+    "LAYERS", "ConstrainedDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals", "Normaliser",
+    "SplineLayer", "StudentTHead", "SumOfSquaresLayer",
 ]  # fmt: skip

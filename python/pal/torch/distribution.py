@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributions import Distribution, constraints
 
 from .. import _arrays
-from ..density import Density, Entropy, Marginal, Mode
+from ..density import ENTROPY_DEFAULT, Density, Entropy, Marginal, Mode
 from ..errors import QueryError
 from ..formula import Constraint, Formula
 from . import _pathwise, _rounding
@@ -308,7 +308,7 @@ class ConstrainedDistribution(Distribution):
             return self.layer.family.mode(self._core_params(), **options)
         return [density.mode(**options) for density in self.densities()]
 
-    def entropies(self, tolerance: float = 1e-6) -> list[Entropy]:
+    def entropies(self, tolerance: float = ENTROPY_DEFAULT.tolerance) -> list[Entropy]:
         """The entropies in float64, with estimates of their errors."""
         if self._condition is None:
             return self.layer.family.entropy(self._core_params(), tolerance)

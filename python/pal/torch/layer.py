@@ -153,7 +153,7 @@ class Layer(nn.Module):
 
     def integral_form(self, condition: Formula | bool, powers: Sequence[int] = ()) -> Tensor:
         """The form of the integrals over a part of the constraint, times a monomial in the coordinates of the box."""
-        constants = self.family._core.form_constants(condition, list(powers))
+        constants = self.family._core.normaliser_tensor(condition, list(powers))
         return torch.from_numpy(constants).reshape(self.form.shape).to(self.form.device)
 
     def expectation(self, params: Tensor, normaliser: Tensor, form: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ class SumOfSquaresLayer(Layer):
     def _prepare(self) -> None:
         recipe = self.family.recipe
         self._size: int = recipe.size
-        self._damped: bool = recipe.damped
+        self._reparametrised: bool = recipe.reparametrised
         self._orthonormal: bool = recipe.gram is None
         self.degree = 2 * recipe.degree
 
@@ -67,7 +67,7 @@ class SumOfSquaresLayer(Layer):
 
     def _coefficients(self, params: Tensor) -> Tensor:
         z = params.unflatten(-1, (self._components, -1))[..., 1:]
-        if self._damped:
+        if self._reparametrised:
             # The difference of two roots, without cancellation.
             z = z / ((z.abs() + 0.1).sqrt() + 0.1**0.5)
         # One scale for all squares of a density, which does not depend on it.

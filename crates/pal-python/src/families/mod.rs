@@ -3,6 +3,7 @@
 //!
 //! A new kind is a module here and one line in [`KINDS`]; everything else in this crate works with any family.
 
+mod histogram;
 mod spline;
 mod sum_of_squares;
 
@@ -25,7 +26,12 @@ pub struct Kind {
 }
 
 /// One line per kind of family.
-const KINDS: [Kind; 2] = [spline::KIND, sum_of_squares::KIND];
+#[rustfmt::skip]
+const KINDS: &[Kind] = &[
+    spline::KIND,
+    sum_of_squares::KIND,
+    histogram::KIND,
+];
 
 /// The settings of any kind that an object of Python holds.
 pub fn read_settings(object: &Bound<'_, PyAny>) -> PyResult<Settings> {

@@ -115,7 +115,7 @@ pub struct SumOfSquaresRecipe {
     /// The degree of the polynomials that are squared.
     degree: u16,
     /// Whether parameters z stand for coefficients `sign(z) (sqrt(|z| + 0.1) - sqrt(0.1))` rather than for themselves.
-    damped: bool,
+    reparametrised: bool,
     /// The Gram matrix of the basis by rows; `None` for the identity.
     gram: Option<Py<PyArray1<f64>>>,
 }
@@ -129,7 +129,7 @@ fn recipe<'py>(py: Python<'py>, family: &density::Family) -> Option<PyResult<Bou
             log_volume: recipe.log_volume,
             size: recipe.size,
             degree: recipe.degree,
-            damped: recipe.reparametrised,
+            reparametrised: recipe.reparametrised,
             gram: recipe.gram.map(|gram| array(py, gram).unbind()),
         }
         .into_bound_py_any(py)
