@@ -124,7 +124,8 @@ class Density:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the variables, in the order of coordinates: that of their declaration, unless another was given."""
+        """The names of the variables, in the order of coordinates: that of their declaration, unless another was
+        given."""
         return tuple(self._core.variables)
 
     @property

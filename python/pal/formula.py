@@ -44,7 +44,8 @@ def reals(*names: str) -> tuple[Term, ...]:
     >>> safe.reals
     ['speed', 'gap']
 
-    A name that is declared again, as when the cell of a notebook is run once more, has the place of its latest declaration.
+    A name that is declared again, as when the cell of a notebook is run once more, has the place of its latest
+    declaration.
     """
     return tuple(real(name) for name in names)
 
@@ -200,7 +201,8 @@ def as_constraint(value: Constrained, variables: Sequence[str] | None = None) ->
 
 
 def parse_smtlib(text: str) -> Constraint:
-    """Reads a script of SMT-LIB 2: the conjunction of its asserts over its declared variables, in the order of declaration.
+    """Reads a script of SMT-LIB 2: the conjunction of its asserts over its declared variables, in the order of
+    declaration.
 
     >>> import pal
     >>> pal.parse_smtlib("(declare-const x Real) (assert (<= 0 x (/ 1 3)))").formula

@@ -183,7 +183,8 @@ def test_batches_and_gradients_through_log_prob(make):
     assert gradient.isfinite().all() and (gradient != 0).any()
 
 
-@pytest.mark.parametrize("make", [spline, squares, histogram])
+# Not for histograms: their log-densities jump where a moving sample enters another bin.
+@pytest.mark.parametrize("make", [spline, squares])
 def test_the_gradient_of_the_entropy(make):
     """By samples that move, against differences of the entropy that the core computes."""
     layer, params = make(CONVEX["pentagon"], seed=6)

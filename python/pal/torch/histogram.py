@@ -75,7 +75,7 @@ class HistogramLayer(MixtureLayer):
         by bins.
 
         The largest weight of an axis is 1: densities do not depend on the scale, so neither do gradients. Bins without
-        any part of the constraint have no say in that, and at most this weight.
+        any part of the constraint have no say in that; their weights are never used.
         """
         logits, *parts = params.unflatten(-1, (self._components, -1)).split([1, *self._bins], dim=-1)
         return logits.squeeze(-1), [self._scaled(theta, getattr(self, f"occupied{j}")) for j, theta in enumerate(parts)]
@@ -83,7 +83,7 @@ class HistogramLayer(MixtureLayer):
     @staticmethod
     def _scaled(theta: Tensor, occupied: Tensor) -> Tensor:
         largest = theta.detach().masked_fill(~occupied, -torch.inf).amax(-1, keepdim=True)
-        return (theta - largest).clamp_max(0.0)
+        return (theta - largest).masked_fill(~occupied, 0.0)
 
     def integrals(self, params: Tensor, form: Tensor) -> Tensor:
         return self._integrals(self._split(params)[1], form)
