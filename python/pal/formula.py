@@ -194,7 +194,9 @@ Constrained = Union[Formula, Constraint, bool]
 def as_constraint(value: Constrained, variables: Sequence[str] | None = None) -> Constraint:
     """A formula or a constraint as a constraint, with the variables in another order if one is given."""
     if isinstance(value, Constraint):
-        return value if variables is None else Constraint._of(value._core.with_order([_name(name) for name in variables]))
+        if variables is None:
+            return value
+        return Constraint._of(value._core.with_order([_name(name) for name in variables]))
     if isinstance(value, (Formula, bool)):
         return Constraint(value, variables)
     raise TypeError(f"a constraint must be a formula such as x <= 1, or a Constraint, not {type(value).__name__}")

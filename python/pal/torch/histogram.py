@@ -21,7 +21,9 @@ class HistogramLayer(MixtureLayer):
         p(y) = sum_m  w_m / Z_m  prod_j exp(theta_mj[bin_j(y)])  where the constraint holds,  and 0 elsewhere
 
     with the parameters of [`HistogramMixture`][pal.HistogramMixture]. Log-densities have derivatives with respect to
-    the parameters; with respect to the points they are zero, because the densities are constant on every bin.
+    the parameters; with respect to the points they are zero, because the densities are constant on every bin. For the
+    same reason `rsample` needs a single component or a single variable, and a function of the samples that does not
+    jump at the ends of bins, as the log-density itself does.
 
     Reference: "A Probabilistic Neuro-symbolic Layer for Algebraic Constraint Satisfaction", Eq. (PAL), with piecewise
     polynomials of degree 0.
