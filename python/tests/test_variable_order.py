@@ -153,7 +153,7 @@ def test_points_by_name(wrap):
     gradients = [family().log_prob_vjp(params, value, [1.0, 0.0]) for value in (points, in_order)]
     assert (gradients[0] == gradients[1]).all()
     assert (made.marginal_density(["gap", "speed"], points) == made.marginal_density(["speed", "gap"], in_order)).all()
-    message = "points have no column `gap`; their columns are age, speed, and the variables are, in this order: speed, gap"
+    message = "no column `gap`; their columns are age, speed, and the variables are, in this order: speed, gap"
     with pytest.raises(ValueError, match=message):
         made.log_prob(wrap({name: TABLE[name] for name in ("age", "speed")}))
 

@@ -110,8 +110,8 @@ impl Family {
         families::recipe(py, &self.0)
     }
 
-    /// The form of the integrals of a monomial in box coordinates over the part of the support where a condition holds, in
-    /// the layout that the recipe has for the normaliser.
+    /// The form of the integrals of a monomial in box coordinates over the part of the support where a condition holds,
+    /// in the layout that the recipe has for the normaliser.
     fn normaliser_tensor<'py>(
         &self,
         py: Python<'py>,

@@ -152,7 +152,8 @@ impl Formula {
         match self.0.as_constant() {
             Some(value) => Ok(value),
             None => Err(PyTypeError::new_err(
-                "a formula has no truth value of its own: write (0 <= x) & (x <= 1) instead of 0 <= x <= 1, and & | ~ instead of and, or, not",
+                "a formula has no truth value of its own: write (0 <= x) & (x <= 1) instead of 0 <= x <= 1, \
+                 and & | ~ instead of and, or, not",
             )),
         }
     }

@@ -65,7 +65,8 @@ arithmetic!(Polynomial, Polynomial, {
         self.0.degree().map_or(-1, i64::from)
     }
 
-    /// The names of the variables that occur, in the order of their declaration; in text that is where they first occur.
+    /// The names of the variables that occur, in the order of their declaration; in text that is where they first
+    /// occur.
     #[getter]
     fn variables(&self) -> Vec<String> {
         declared(&self.0).iter().map(|var| var.name().to_string()).collect()

@@ -214,8 +214,8 @@ pub(crate) use arithmetic;
 pub struct Term(pub Linear);
 
 arithmetic!(Term, Linear, {
-    /// `sum_j coefficient_j * variable_j + constant` from a dict and a number. The variables are declared in the order of
-    /// the dict.
+    /// `sum_j coefficient_j * variable_j + constant` from a dict and a number. The variables are declared in the order
+    /// of the dict.
     #[new]
     fn new(coefficients: &Bound<'_, pyo3::types::PyDict>, constant: &Bound<'_, PyAny>) -> PyResult<Term> {
         let (mut names, mut numbers) = (Vec::new(), Vec::new());
