@@ -260,7 +260,7 @@ fn files_carry_everything() {
         let batch = Batch { inputs: inputs.clone(), points: points.clone(), dimension: 2, step: 0 };
         let values = |predictor: &Predictor| pal_burn::to_f64_vec(predictor.log_prob(&batch).unwrap());
         assert_eq!(values(&back.predictor), values(&file.predictor));
-        // Several points for each row of inputs.
+        // Three points for each row of inputs.
         let drawn = back.predictor.sample(inputs, 3, 1).unwrap();
         assert_eq!(drawn.len(), 40 * 3 * 2);
         assert!(drawn.iter().all(|value| value.is_finite()));

@@ -178,7 +178,8 @@ impl PalLayer {
     ///
     /// let [x, y] = reals(["x", "y"]);
     /// let square = Region::new(&(x.between(0, 1) & y.between(0, 1)).into())?;
-    /// let family = Family::new(&square, &Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 1 }))?;
+    /// let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 1 });
+    /// let family = Family::new(&square, &settings)?;
     /// let layer = PalLayer::new(&family, &Device::flex(), DType::F64)?;
     /// // Values of 1 and derivatives of 0 at all knots: the uniform density.
     /// let uniform = [vec![0.0], [[1.0; 3], [0.0; 3], [1.0; 3], [0.0; 3]].concat()].concat();
