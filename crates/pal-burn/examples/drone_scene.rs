@@ -85,10 +85,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A past and a future of a track.
+/// The name of a track, past positions on it and a later one.
 type Question = (String, [f64; INPUTS + 2]);
 
-/// Pasts and futures; only those that obey the map are kept.
+/// Cuts rows of past and future positions from the tracks and keeps those whose future position obeys the map.
 fn questions(constraint: &Constraint, positions: &[Position]) -> Result<Vec<Question>, Box<dyn Error>> {
     let settings = WindowSettings { step: 2, futures: 2, min_distance: 0.0, seed: 0 };
     let membership = constraint.membership()?;

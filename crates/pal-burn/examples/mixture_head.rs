@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use pal::density::{Family, Knots, Settings, SplineSettings};
+use pal::density::{Family, SplineSettings};
 use pal::formula::{GeoJsonOptions, parse_geojson};
 use pal::region::Region;
 use pal_burn::data::{Walkers, WindowSettings, windows};
@@ -37,12 +37,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (train, test) = (rows(0, cut), rows(cut, table.len()));
     let batch: Batch = train.batch(&(0..cut.min(1000)).collect::<Vec<usize>>(), 0);
 
-    // Before: Gaussians. After: a layer, which says itself how many outputs it wants.
+    // Before: a Gaussian mixture. After: a layer, whose number of parameters decides the number of outputs.
     let gaussians = MixtureSettings { components: 8, dimension: 2 };
     let network = Network::new(4, &HIDDEN, gaussians.num_params(), &device);
     let before = Mixture::new(network, gaussians, Scaler::fit(&points, 2)).start(&train.points, 0);
-    let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(14), components: 8 });
-    let layer = PalLayer::new(&Family::new(&Region::new(&constraint)?, &splines)?, &device, DType::F32)?;
+    let splines = Family::new(&Region::new(&constraint)?, &SplineSettings::default().into())?;
+    let layer = PalLayer::new(&splines, &device, DType::F32)?;
     let network = Network::new(4, &HIDDEN, layer.num_params(), &device);
     let after = PalPredictor::new(network, layer).start(&batch, &train.points, 0)?;
 

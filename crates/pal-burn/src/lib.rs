@@ -103,7 +103,6 @@ mod layer;
 mod network;
 mod optimiser;
 mod predictor;
-mod random;
 pub mod start;
 mod train;
 pub mod tutorial;

@@ -2,7 +2,7 @@
 
 use burn::module::Param;
 use burn::tensor::{DType, Device};
-use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
+use pal::density::{Basis, Family, HistogramSettings, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
 use pal::region::Region;
 use pal_burn::{
@@ -47,7 +47,15 @@ fn flow() -> Flow {
 }
 
 fn pal_model(components: usize) -> PalPredictor {
-    let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components });
+    of_family(SplineSettings { knots: Knots::Uniform(5), components })
+}
+
+fn histogram_model(components: usize) -> PalPredictor {
+    of_family(HistogramSettings { knots: Knots::Uniform(9), components })
+}
+
+fn of_family(settings: impl Into<Settings>) -> PalPredictor {
+    let settings = settings.into();
     let family = Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
     PalPredictor::new(free(family.num_params()), PalLayer::new(&family, &device(), DTYPE).unwrap())
 }
@@ -81,6 +89,7 @@ fn densities_integrate_to_one_and_samples_follow_them() {
     check(&mixture(3), 8.0, 1e-3);
     check(&flow(), 4.0, 2e-3);
     check(&pal_model(3), 1.0, 1e-2);
+    check(&histogram_model(3), 1.0, 1e-2);
     let relaxed = Relaxed::new(mixture(1), phi().into(), RelaxedSettings::default()).unwrap();
     check(&relaxed, 8.0, 1e-3);
 }
@@ -107,7 +116,8 @@ fn train<M: Trainable>(predictor: M, epochs: usize) -> (f64, f64) {
 
 #[test]
 fn training_increases_the_likelihood() {
-    for (before, after) in [train(pal_model(3), 15), train(mixture(3), 15), train(flow(), 15)] {
+    let histograms = train(histogram_model(3), 15);
+    for (before, after) in [train(pal_model(3), 15), histograms, train(mixture(3), 15), train(flow(), 15)] {
         assert!(after > before + 0.03, "{before} {after}");
     }
 }
@@ -160,9 +170,11 @@ fn training_starts_near_the_data() {
     let mean = |logs: Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;
     let uniform = -3f64.ln();
     let pal = pal_model(3);
-    let started = pal.clone().start(&batch, &points, 1).unwrap();
-    let found = mean(logs(&started, &points));
-    assert!(found > uniform + 0.02, "{found} {uniform}");
+    for untrained in [pal.clone(), histogram_model(3)] {
+        let started = untrained.start(&batch, &points, 1).unwrap();
+        let found = mean(logs(&started, &points));
+        assert!(found > uniform + 0.02, "{found} {uniform}");
+    }
     let gaussians = mixture(6);
     let started = gaussians.clone().start(&points, 1);
     assert!(mean(logs(&started, &points)) > mean(logs(&gaussians, &points)) + 0.1);
@@ -225,6 +237,8 @@ fn files_carry_everything() {
     let squares = Family::new(&region, &settings).unwrap();
     let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 2 });
     let splines = Family::new(&region, &splines).unwrap();
+    let histograms = Settings::Histogram(HistogramSettings { knots: Knots::Uniform(6), components: 2 });
+    let histograms = Family::new(&region, &histograms).unwrap();
     let hidden = vec![7, 5];
     let kinds = [
         PredictorKind::Pal { hidden: hidden.clone(), student_t: false },
@@ -235,7 +249,11 @@ fn files_carry_everything() {
     ];
     let points = pal_model(2).sample(None, 40, 17).unwrap();
     for (kind, float64) in kinds.into_iter().flat_map(|kind| [(kind.clone(), false), (kind, true)]) {
-        let family = if matches!(kind, PredictorKind::Pal { student_t: true, .. }) { &splines } else { &squares };
+        let family = match (&kind, float64) {
+            (PredictorKind::Pal { student_t: true, .. }, _) => &splines,
+            (PredictorKind::Pal { .. }, true) => &histograms,
+            _ => &squares,
+        };
         let plan = Plan {
             kind,
             inputs: vec!["a".to_string(), "b".to_string()],

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use burn::tensor::Tensor;
 use pal::density::Family;
 
+use super::histogram::HistogramLayer;
 use super::spline::SplineLayer;
 use super::sum_of_squares::SumOfSquaresLayer;
 use super::{Likelihood, Normaliser, Placement};
@@ -18,11 +19,6 @@ pub(super) trait LayerKind: fmt::Debug + Send + Sync {
     /// Returns log-densities of points, given by their features, and normalising constants. There is one row of
     /// parameters for all points or one for each.
     fn likelihood(&self, params: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood;
-
-    /// Whether training begins best with scaled outputs of the untrained network instead of at starting values.
-    fn needs_scales(&self) -> bool {
-        false
-    }
 }
 
 /// A layer kind with the normaliser of the family's own constraint.
@@ -32,7 +28,7 @@ pub(super) type LayerParts = (Arc<dyn LayerKind>, Normaliser);
 type Constructor = fn(&Family, Placement) -> Option<LayerParts>;
 
 /// The registry: one line per kind of family.
-const KINDS: &[Constructor] = &[SplineLayer::from_family, SumOfSquaresLayer::from_family];
+const KINDS: &[Constructor] = &[SplineLayer::from_family, SumOfSquaresLayer::from_family, HistogramLayer::from_family];
 
 /// Makes the layer of a family, by the first entry of the registry that knows its kind.
 pub(super) fn layer_kind(family: &Family, placement: Placement) -> Option<LayerParts> {

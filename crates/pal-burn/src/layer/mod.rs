@@ -8,6 +8,7 @@
 //! The [`Normaliser`] is a value beside the layer: the same parameters and points can be normalised on another region
 //! of the same grid, and every row of a batch can have a region of its own.
 
+mod histogram;
 mod kind;
 mod normaliser;
 mod product;
@@ -252,12 +253,6 @@ impl PalLayer {
     /// Returns the density of each row of parameters, for queries: samples, probabilities, modes.
     pub fn densities(&self, params: Tensor<2>) -> Result<Vec<Density>, DensityError> {
         self.family.densities(&to_f64_vec(params))
-    }
-
-    /// Whether training begins best with scaled outputs of the untrained network
-    /// ([`start::scales`](crate::start::scales)) instead of at the starting values of the family.
-    pub(crate) fn needs_scales(&self) -> bool {
-        self.kind.needs_scales()
     }
 
     fn placement(&self) -> Placement<'_> {

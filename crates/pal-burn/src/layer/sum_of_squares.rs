@@ -76,10 +76,4 @@ impl LayerKind for SumOfSquaresLayer {
         let scale: Tensor<1> = scale.reshape([rows]);
         Likelihood { log_prob, log_integral: log_total + scale.log() * 2.0 + self.log_volume }
     }
-
-    /// The coefficients of raw monomials have effects of very different size, which a common starting value does not
-    /// fit.
-    fn needs_scales(&self) -> bool {
-        self.reparametrised
-    }
 }

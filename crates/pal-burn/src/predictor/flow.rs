@@ -8,11 +8,11 @@
 use burn::module::Module;
 use burn::tensor::activation::{softmax, softplus};
 use burn::tensor::{DType, Device, Tensor, TensorData};
+use pal::random::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, PredictorError, Scaler, Trainable, matrix, to_f64_vec};
 use crate::network::Mlp;
-use crate::random::Normal;
 
 /// The size of a flow.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -226,8 +226,8 @@ impl Trainable for Flow {
         };
         let (device, dtype) = self.context();
         let noise = (0..count).flat_map(|index| {
-            let mut normal = Normal::new(seed, index as u64);
-            (0..n).map(move |_| normal.next())
+            let mut stream = Stream::new(seed, index as u64);
+            (0..n).map(move |_| stream.normal())
         });
         let mut y = columns(matrix(&noise.collect::<Vec<f64>>(), n, &device.without_autodiff(), dtype));
         for transform in (0..self.settings.transforms).rev() {

@@ -4,12 +4,12 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 use burn::tensor::activation::log_softmax;
+use pal::random::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::{Batch, PredictorError, Scaler, Trainable, matrix, to_f64_vec};
 use crate::layer::log_sum_exp;
 use crate::network::Network;
-use crate::random::Normal;
 use crate::start;
 
 /// The size of a Gaussian mixture.
@@ -131,8 +131,8 @@ impl Trainable for Mixture {
         let mut points = Vec::with_capacity(rows * count * n);
         for index in 0..rows * count {
             let row = index / count;
-            let mut normal = Normal::new(seed, index as u64);
-            let mut left = normal.unit();
+            let mut stream = Stream::new(seed, index as u64);
+            let mut left = stream.unit();
             let chosen = weights[row * k..(row + 1) * k].iter().position(|weight| {
                 left -= weight;
                 left < 0.0
@@ -142,7 +142,7 @@ impl Trainable for Mixture {
             let mut offsets = vec![0.0; n];
             for j in 0..n {
                 let known: f64 = (0..j).map(|i| lower[j * (j - 1) / 2 + i][at] * offsets[i]).sum();
-                offsets[j] = (normal.next() - known) / log_diagonal[j][at].exp();
+                offsets[j] = (stream.normal() - known) / log_diagonal[j][at].exp();
             }
             points.extend((0..n).map(|j| means[j][at] + offsets[j]));
         }

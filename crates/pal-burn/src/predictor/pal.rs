@@ -43,7 +43,7 @@ impl PalPredictor {
             let network = network.around(&head.start(points, seed));
             return Ok(PalPredictor::with_head(network, head, layer));
         }
-        if layer.needs_scales() {
+        if layer.family().kind().wants_scaled_start() {
             let network = match network {
                 // Factors have nothing to work on where all parameters are 0.
                 Network::Free(_) => network.around(&start::family_params(layer.family(), points, seed)?),

@@ -10,11 +10,11 @@ use burn::tensor::activation::sigmoid;
 use burn::tensor::{Tensor, TensorData};
 use pal::formula::{Connective, Constraint, Formula, Node, Relation};
 use pal::number::to_f64;
+use pal::random::Stream;
 use serde::{Deserialize, Serialize};
 
 use super::mixture::{Gaussians, Mixture};
 use super::{Batch, PredictorError, Trainable};
-use crate::random::Normal;
 
 /// How the constraint is relaxed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -76,10 +76,10 @@ impl Relaxed {
     fn coordinates(&self, gaussian: &Gaussians, step: u64) -> Vec<Tensor<2>> {
         let (rows, n, samples) = (gaussian.logits.dims()[0], gaussian.means.len(), self.settings.samples);
         let (device, dtype) = (gaussian.logits.device().without_autodiff(), gaussian.logits.dtype());
-        let mut normal = Normal::new(self.settings.seed, step);
+        let mut stream = Stream::new(self.settings.seed, step);
         let mut offsets: Vec<Tensor<2>> = Vec::with_capacity(n);
         for j in 0..n {
-            let noise: Vec<f64> = (0..rows * samples).map(|_| normal.next()).collect();
+            let noise: Vec<f64> = (0..rows * samples).map(|_| stream.normal()).collect();
             let mut d = Tensor::<2>::from_data(TensorData::new(noise, [rows, samples]), (&device, dtype));
             for (i, offset) in offsets.iter().enumerate() {
                 d = d - gaussian.lower[j * j.saturating_sub(1) / 2 + i].clone() * offset.clone();

@@ -1,7 +1,7 @@
 //! The contract of a layer, for every kind of family: log-densities and gradients agree with the core.
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use pal::density::{Basis, Family, Knots, Settings, SplineSettings, SumOfSquaresSettings};
+use pal::density::{Basis, Family, HistogramSettings, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
 use pal::number::Rational;
 use pal::region::Region;
@@ -26,6 +26,10 @@ fn cases() -> Vec<(usize, Settings)> {
     };
     let mut cases =
         vec![(1, spline(7, 2)), (2, spline(5, 1)), (2, spline(14, 8)), (3, spline(4, 2)), (4, spline(3, 2))];
+    let histogram =
+        |knots, components| Settings::Histogram(HistogramSettings { knots: Knots::Uniform(knots), components });
+    cases.extend([(1, histogram(7, 2)), (2, histogram(6, 1)), (2, histogram(9, 4))]);
+    cases.extend([(3, histogram(4, 2)), (4, histogram(3, 2))]);
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
         cases.extend([(1, sum_of_squares(5, basis)), (2, sum_of_squares(5, basis)), (3, sum_of_squares(3, basis))]);
     }
