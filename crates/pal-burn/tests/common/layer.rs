@@ -98,6 +98,12 @@ fn condition() -> Formula {
     x.le(quarters(3)) | x.ge(quarters(9))
 }
 
+/// The part of the region where the condition holds. The variables of the region are declared last, which makes their
+/// order that of the coordinates.
+fn smaller_region(n: usize) -> Formula {
+    condition() & region(n)
+}
+
 /// With the normaliser of a smaller region, log-densities are those of a family compiled on that region with the same
 /// grid; for one component and for sums of squares they are also those that conditioning in the core gives.
 pub fn check_normalisers(device: &Device, dtype: DType, tolerance: f64) {
@@ -106,7 +112,7 @@ pub fn check_normalisers(device: &Device, dtype: DType, tolerance: f64) {
         let layer = PalLayer::new(&case.family, device, dtype).unwrap();
         let data = TensorData::new(case.params.clone(), [case.rows, layer.num_params()]);
         let params = Tensor::<2>::from_data(data, (device, dtype));
-        let membership = pal::formula::Constraint::from(region(n) & condition()).membership().unwrap();
+        let membership = pal::formula::Constraint::from(smaller_region(n)).membership().unwrap();
         let inside = membership.contains_batch(&case.points);
         assert!(inside.contains(&true) && inside.contains(&false));
         let points = layer.points(&case.points).unwrap();
@@ -119,7 +125,7 @@ pub fn check_normalisers(device: &Device, dtype: DType, tolerance: f64) {
             density.log_prob(&case.points[row * n..(row + 1) * n])[0]
         };
         let smaller = || {
-            let smaller = Region::new(&(region(n) & condition()).into()).unwrap();
+            let smaller = Region::new(&smaller_region(n).into()).unwrap();
             Family::new(&smaller, &settings).unwrap().log_prob(&case.params, &case.points).unwrap()
         };
         let want = if normalised_by_component(&settings) {
