@@ -170,9 +170,9 @@ fn altered_metadata_are_refused() {
             assert!(Model::from_bytes(&parts.bytes()).is_err(), "{case}: {name} with a blank");
         }
         let mut parts = Parts::of(&model);
-        parts.metadata.insert("version".to_string(), "pal-density-2".to_string());
+        parts.metadata.insert("version".to_string(), "pal-density-1".to_string());
         assert!(
-            matches!(Model::from_bytes(&parts.forged()), Err(FileError::Version(v)) if v == "pal-density-2"),
+            matches!(Model::from_bytes(&parts.forged()), Err(FileError::Version(v)) if v == "pal-density-1"),
             "{case}"
         );
         let mut parts = Parts::of(&model);
@@ -279,9 +279,9 @@ fn huge_shapes_are_refused() {
         ["4611686018427387904,4", "18446744073709551615", "1000000000000,1000000000000", "1125899906842624,8192"];
     for shape in huge {
         for end in [0u64, 64, 1 << 60, u64::MAX] {
-            let header = format!(
-                r#"{{"__metadata__":{{"version":"pal-density-1","constraint":"","settings":"","checksum":""}},"params":{{"dtype":"F64","shape":[{shape}],"data_offsets":[0,{end}]}}}}"#
-            );
+            let metadata = r#"{"version":"pal-density-2","constraint":"","settings":"","checksum":""}"#;
+            let params = format!(r#"{{"dtype":"F64","shape":[{shape}],"data_offsets":[0,{end}]}}"#);
+            let header = format!(r#"{{"__metadata__":{metadata},"params":{params}}}"#);
             for size in [header.len() as u64, u64::MAX, 1 << 40] {
                 let bytes = [&size.to_le_bytes()[..], header.as_bytes(), &[0; 64]].concat();
                 assert!(
