@@ -17,13 +17,13 @@ pub struct Normaliser {
 enum Form {
     /// The identity of this size, for a basis that is orthonormal on the region.
     Identity(usize),
-    Dense(Tensor<3>),
+    Dense(Box<Tensor<3>>),
 }
 
 impl Normaliser {
     /// One form for all rows.
     pub(super) fn dense(form: Tensor<2>) -> Normaliser {
-        Normaliser { form: Form::Dense(form.unsqueeze_dim(0)) }
+        Normaliser { form: Form::Dense(Box::new(form.unsqueeze_dim(0))) }
     }
 
     /// The identity for all rows.
@@ -59,9 +59,9 @@ impl Normaliser {
                 let entries: Vec<f64> = (0..size * size).map(entry).collect();
                 Tensor::from_data(TensorData::new(entries, [1, *size, *size]), (&device, dtype))
             }
-            Form::Dense(form) => form.clone(),
+            Form::Dense(form) => (**form).clone(),
         };
-        Normaliser { form: Form::Dense(Tensor::cat(normalisers.iter().map(form).collect(), 0)) }
+        Normaliser { form: Form::Dense(Box::new(Tensor::cat(normalisers.iter().map(form).collect(), 0))) }
     }
 
     /// Multiplies vectors by the form from the right: `vectors` has the vectors of the first row, then those of the
@@ -69,7 +69,7 @@ impl Normaliser {
     pub(super) fn apply(&self, vectors: Tensor<2>) -> Tensor<2> {
         let form = match &self.form {
             Form::Identity(_) => return vectors,
-            Form::Dense(form) => form.clone(),
+            Form::Dense(form) => (**form).clone(),
         };
         let ([rows, _, columns], [count, length]) = (form.dims(), vectors.dims());
         if rows == 1 {

@@ -11,10 +11,10 @@ use crate::convert::array;
 use crate::work::run;
 
 pub const KIND: Kind = Kind {
-    read_settings: |object| Some(Settings::SumOfSquares(object.cast::<SumOfSquaresSettings>().ok()?.get().0.clone())),
+    read_settings: |object| Some(Settings::SumOfSquares(object.cast::<SumOfSquaresSettings>().ok()?.get().0)),
     show_settings: |py, settings| {
         let Settings::SumOfSquares(settings) = settings else { return None };
-        Some(SumOfSquaresSettings(settings.clone()).into_bound_py_any(py))
+        Some(SumOfSquaresSettings(*settings).into_bound_py_any(py))
     },
     recipe,
     add_classes: |module| {
