@@ -112,8 +112,8 @@ fn occurrences<'c>(code: &'c str, word: &'c str) -> impl Iterator<Item = usize> 
     code.match_indices(word).filter_map(move |(at, _)| {
         let end = at + word.len();
         let open = word.ends_with(is_word);
-        let apart = !code[..at].ends_with(is_word) && !(open && code[end..].starts_with(is_word));
-        apart.then_some(end)
+        let inside = code[..at].ends_with(is_word) || open && code[end..].starts_with(is_word);
+        (!inside).then_some(end)
     })
 }
 

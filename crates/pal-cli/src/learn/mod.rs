@@ -56,7 +56,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         false => None,
         true => {
             let _progress = Progress::waiting("compiling", !global.quiet);
-            let compile = || Ok::<_, anyhow::Error>(learning.family.compile(&Region::new(&constraint)?)?);
+            let compile = || learning.family.compile(&Region::new(&constraint)?);
             Some(compile().with_context(|| learning.constraint.name())?)
         }
     };
