@@ -44,8 +44,8 @@ def reals(*names: str) -> tuple[Term, ...]:
     >>> safe.reals
     ['speed', 'gap']
 
-    A name that is declared again, as when the cell of a notebook is run once more, has the place of its latest
-    declaration.
+    Where one formula uses several declarations of a name, the earliest counts: a condition that declares a variable
+    anew does not move the columns of a region that it is joined to.
     """
     return tuple(real(name) for name in names)
 

@@ -128,7 +128,7 @@ def test_a_normaliser_is_a_value_that_a_layer_takes(layer):
     """With the normaliser of a part, the densities are those of a family compiled on that part, on the same grid."""
     gamma = x <= "1/2"
     params = normal(3, layer.num_params, seed=1)
-    part = layer(params, normaliser=layer.normaliser_on(gamma))
+    part = layer(params, normaliser=layer.normaliser_within(gamma))
     inside = points_in(layer, 60)[:, None]
     logs = part.log_prob(inside)
     assert (logs.isfinite() == (inside[..., 0] <= 0.5)).all() and logs.isfinite().any()

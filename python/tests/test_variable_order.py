@@ -64,13 +64,16 @@ def test_variables_are_in_order_of_declaration():
     assert pal.Constraint(a & b).booleans == ("b", "a")
 
 
-def test_the_latest_declaration_counts():
+def test_the_earliest_declaration_counts():
     x, y = pal.reals("x", "y")
     before = (x <= 1) & (y <= 1)
     y, x = pal.reals("y", "x")
     after = (x <= 1) & (y <= 1)
     assert before.reals == ["x", "y"] and after.reals == ["y", "x"]
-    assert (before & after).reals == (after & before).reals == ["y", "x"]
+    assert (before & after).reals == (after & before).reals == ["x", "y"]
+    # A condition that declares a variable anew does not swap columns.
+    (again,) = pal.reals("y")
+    assert pal.Region(after & (again >= 0) & (x >= 0)).variables == ("y", "x")
     # What was made before is as it was.
     assert pal.Region(before).variables == ("x", "y")
 

@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let network = Network::new(INPUTS, &[128, 128], head.num_params(), &device);
     let predictor = PalPredictor::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
     let optimiser = OptimiserSettings { learning_rate: 2e-3, ..OptimiserSettings::default() };
-    let settings = TrainSettings { epochs: 4, optimiser, ..TrainSettings::default() };
+    let settings = TrainSettings { epochs: 4, batch: 128, optimiser, ..TrainSettings::default() };
     let mut trainer = Trainer::<PalPredictor, f32>::new(predictor, settings);
     trainer.run(&train, &validation, |_, milestone| {
         if let pal_burn::Milestone::Epoch(epoch) = milestone {

@@ -23,7 +23,9 @@
 //! ```text
 //! text or Rust --> formula --> region --> moments --> wmi
 //!                                 |          |
-//!                                 +----------+--> density --> query --> layers of networks (pal-burn, PyTorch)
+//!                                 +----------+--> density --> query
+//!                                                    |
+//!                                                    +--> layers of networks (pal-burn, PyTorch)
 //! ```
 //!
 //! A constraint becomes a region of disjoint convex cells with exact vertices. Polynomials are integrated over these

@@ -211,7 +211,7 @@ class ConstrainedDistribution(Distribution):
 
     def condition(self, condition: Formula) -> ConstrainedDistribution:
         """The densities given that a condition holds: zero elsewhere."""
-        event = self.layer.normaliser_on(condition if self._condition is None else self._condition & condition)
+        event = self.layer.normaliser_within(condition if self._condition is None else self._condition & condition)
         new = ConstrainedDistribution(self.layer, self.params, self.normaliser, event, validate_args=False)
         with torch.no_grad():
             mass = new._mass(new._rows)

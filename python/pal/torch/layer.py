@@ -98,14 +98,14 @@ class Layer(nn.Module):
         """The normaliser of the constraint that the layer was compiled on."""
         return Normaliser(self.form)
 
-    def normaliser_on(self, condition: Formula) -> Normaliser:
+    def normaliser_within(self, condition: Formula) -> Normaliser:
         """The normaliser of the part of the constraint where a further condition holds.
 
         >>> import pal, torch
         >>> from pal.torch import SumOfSquaresLayer
         >>> (x,) = pal.reals("x")
         >>> layer = SumOfSquaresLayer(x.between(0, 4), degree=0, components=1)
-        >>> p = layer(torch.tensor([0.0, 1.0]), normaliser=layer.normaliser_on(x <= 1))
+        >>> p = layer(torch.tensor([0.0, 1.0]), normaliser=layer.normaliser_within(x <= 1))
         >>> p.log_prob(torch.tensor([[0.5], [2.0]])).exp().round(decimals=4)
         tensor([1., 0.])
         """

@@ -14,7 +14,7 @@ class Normaliser(NamedTuple):
     paper).
 
     A layer computes the densities of its parameters for any normaliser on its grid: by default for that of the
-    constraint it was compiled on, `layer.normaliser`; with `layer.normaliser_on(condition)`, for the part of the
+    constraint it was compiled on, `layer.normaliser`; with `layer.normaliser_within(condition)`, for the part of the
     constraint where a further condition holds, as a layer compiled on that part would.
 
     Attributes:

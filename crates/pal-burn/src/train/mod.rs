@@ -34,7 +34,7 @@ pub struct TrainSettings {
 
 impl Default for TrainSettings {
     fn default() -> TrainSettings {
-        TrainSettings { epochs: 100, batch: 128, patience: Some(20), seed: 0, optimiser: OptimiserSettings::default() }
+        TrainSettings { epochs: 200, batch: 256, patience: Some(20), seed: 0, optimiser: OptimiserSettings::default() }
     }
 }
 

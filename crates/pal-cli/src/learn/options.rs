@@ -49,10 +49,10 @@ pub struct Learning {
     #[arg(long, value_name = "M")]
     multiplier: Option<f64>,
     /// The largest number of passes through the data
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().epochs)]
     epochs: usize,
     /// Rows per step
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = parse_batch)]
+    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().batch, value_parser = parse_batch)]
     batch: usize,
     /// The learning rate [default: 0.01 without inputs, else 0.001]
     #[arg(long, value_name = "R", value_parser = parse_rate)]
@@ -61,7 +61,7 @@ pub struct Learning {
     #[arg(long, value_enum, default_value = "schedule-free")]
     optimiser: OptimiserName,
     /// Stop after this many epochs without a better mean log-density on validation rows; 0 for never
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = TrainSettings::default().patience.unwrap_or(0))]
     patience: usize,
     /// The seed of everything random; the same seed gives the same model
     #[arg(long, value_name = "S", default_value_t = 0)]
@@ -221,11 +221,9 @@ impl Learning {
                 hidden: if hidden.is_empty() { vec![128, 128] } else { hidden },
             },
             Some(Baseline::Dsp) => {
-                let start = self.multiplier.unwrap_or(0.1);
-                PredictorKind::Relaxed {
-                    hidden,
-                    relaxed: RelaxedSettings { start, seed: self.seed, ..Default::default() },
-                }
+                let usual = RelaxedSettings::default();
+                let start = self.multiplier.unwrap_or(usual.start);
+                PredictorKind::Relaxed { hidden, relaxed: RelaxedSettings { start, seed: self.seed, ..usual } }
             }
         }
     }

@@ -141,19 +141,19 @@ impl Support {
         std::slice::from_ref(&self.part)
     }
 
-    /// The mesh of the only part.
+    /// The mesh of the only part. Whoever learns to work with several parts asks [`Support::parts`] instead.
     pub(crate) fn mesh(&self) -> &Arc<Mesh> {
         &self.part.mesh
     }
 
     /// The number of convex cells that the region was cut into.
     pub fn cells(&self) -> usize {
-        self.mesh().cells
+        self.parts().iter().map(|part| part.mesh.cells).sum()
     }
 
     /// The number of boxes and simplices that the cells were cut into.
     pub fn elements(&self) -> usize {
-        self.mesh().elements.len()
+        self.parts().iter().map(|part| part.mesh.elements.len()).sum()
     }
 
     /// For each element a point of the constraint with float64 coordinates, in the element or next to it; `None` where

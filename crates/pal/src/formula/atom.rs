@@ -238,10 +238,10 @@ mod tests {
         let late = (&x + &y).le(1);
         assert_eq!(atoms(&early), atoms(&late));
         assert_eq!((names(&early), names(&late)), (vec!["x".into(), "y".into()], vec!["y".into(), "x".into()]));
-        // Together they are one atom, in the latest order.
+        // Together they are one atom, in the earliest order.
         let both = early.clone() & late.clone();
         assert_eq!((atoms(&both).len(), names(&both), names(&(late & early))), (1, names(&both), names(&both)));
-        assert_eq!(names(&both), ["y", "x"]);
+        assert_eq!(names(&both), ["x", "y"]);
     }
 
     #[test]

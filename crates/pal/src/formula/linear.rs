@@ -81,7 +81,7 @@ impl Linear {
 
     pub(crate) fn add_term(&mut self, var: Var, coefficient: Rational) {
         let (var, sum) = match self.terms.remove_entry(&var) {
-            Some((earlier, old)) => (var.latest(earlier), old + coefficient),
+            Some((earlier, old)) => (var.earliest(earlier), old + coefficient),
             None => (var, coefficient),
         };
         if !sum.is_zero() {

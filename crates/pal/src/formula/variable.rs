@@ -16,7 +16,8 @@ use std::sync::atomic::{self, AtomicU64};
 /// A named variable. Two variables with the same name are the same variable.
 ///
 /// Making one declares it: variables are listed in the order in which they were declared. A formula in which one name stems from
-/// several declarations takes the latest of them.
+/// several declarations takes the earliest of them: joining a condition to a region does not move the region's columns, even
+/// where the condition declares a variable of the region anew.
 ///
 /// ```
 /// use pal::formula::Var;
@@ -71,26 +72,26 @@ impl Var {
         self.declared
     }
 
-    /// Of two declarations of one variable, the later one.
-    pub(crate) fn latest(self, other: Var) -> Var {
-        debug_assert_eq!(self, other);
-        if self.by_declaration(&other).is_lt() { other } else { self }
+    /// Of two declarations of one variable, the earlier one.
+    pub(crate) fn earliest(self, other: Var) -> Var {
+        assert_eq!(self, other, "two declarations of one variable have one name");
+        if self.by_declaration(&other).is_gt() { other } else { self }
     }
 }
 
-/// Sets so many stamps aside and returns the last one before them.
+/// Reserves `count` stamps and returns the last one before them.
 fn reserve(count: usize) -> u64 {
     DECLARATIONS.fetch_add(count as u64, atomic::Ordering::Relaxed)
 }
 
-/// Collects variables with their latest declarations.
+/// Collects variables with their earliest declarations.
 #[derive(Default)]
 pub(super) struct Declarations(BTreeSet<Var>);
 
 impl Declarations {
     /// Adds an occurrence of a variable.
     pub(super) fn insert(&mut self, var: &Var) {
-        if self.0.get(var).is_none_or(|known| known.by_declaration(var).is_lt()) {
+        if self.0.get(var).is_none_or(|known| known.by_declaration(var).is_gt()) {
             self.0.replace(var.clone());
         }
     }
@@ -168,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_declaration_counts_whatever_the_order_of_occurrence() {
+    fn the_earliest_declaration_counts_whatever_the_order_of_occurrence() {
         let [x, y] = Var::declare(["x", "y"]);
         let again = Var::new("x");
         for occurrences in [[&x, &y, &again], [&again, &y, &x], [&y, &again, &x]] {
             let mut found = Declarations::default();
             occurrences.into_iter().for_each(|var| found.insert(var));
             let order: Vec<String> = found.in_order().iter().map(Var::to_string).collect();
-            assert_eq!(order, ["y", "x"]);
+            assert_eq!(order, ["x", "y"]);
         }
     }
 }
