@@ -98,10 +98,9 @@ fn condition() -> Formula {
     x.le(quarters(3)) | x.ge(quarters(9))
 }
 
-/// The part of the region where the condition holds. The variables of the region are declared last, which makes their
-/// order that of the coordinates.
+/// The part of the region where the condition holds.
 fn smaller_region(n: usize) -> Formula {
-    condition() & region(n)
+    region(n) & condition()
 }
 
 /// With the normaliser of a smaller region, log-densities are those of a family compiled on that region with the same
