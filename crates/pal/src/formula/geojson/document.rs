@@ -21,19 +21,19 @@ type Members<'a> = BTreeMap<String, &'a RawValue>;
 /// A text that is known to be JSON with an object at the top.
 pub(super) struct Document<'a> {
     text: &'a str,
-    root: Value<'a>,
+    root: JsonValue<'a>,
     members: Members<'a>,
 }
 
 /// One polygon: the points of its rings, the outer one first. There is at least one ring.
 pub(super) struct Shape<'a> {
     pub(super) rings: Vec<Vec<[Rational; 2]>>,
-    pub(super) place: Value<'a>,
+    pub(super) place: JsonValue<'a>,
 }
 
 /// A value of the text, with its place in words.
 #[derive(Clone)]
-pub(super) struct Value<'a> {
+pub(super) struct JsonValue<'a> {
     text: &'a str,
     raw: &'a str,
     name: Rc<str>,
@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
             let column = line.char_indices().take_while(|(at, _)| *at < error.column()).count().max(1);
             GeoJsonError::Json { line: error.line(), column, message: message.to_string() }
         })?;
-        let root = Value { text, raw: raw.get(), name: "the map".into() };
+        let root = JsonValue { text, raw: raw.get(), name: "the map".into() };
         let members = root.members("a GeoJSON object")?;
         Ok(Document { text, root, members })
     }
@@ -77,13 +77,13 @@ impl<'a> Document<'a> {
     ) -> Result<Option<[Rational; 4]>, GeoJsonError> {
         let Some(raw) = self.members.get(name) else { return Ok(None) };
         let value = self.value(raw, format!("member `{name}`"));
-        let list = value.items(form)?.iter().map(Value::number).collect::<Result<Vec<_>, _>>()?;
+        let list = value.items(form)?.iter().map(JsonValue::number).collect::<Result<Vec<_>, _>>()?;
         let count = list.len();
         pick(list).map(Some).ok_or_else(|| value.error(format!("needs the form {form}, but has {count} numbers")))
     }
 
-    fn value(&self, raw: &'a RawValue, name: String) -> Value<'a> {
-        Value { text: self.text, raw: raw.get(), name: name.into() }
+    fn value(&self, raw: &'a RawValue, name: String) -> JsonValue<'a> {
+        JsonValue { text: self.text, raw: raw.get(), name: name.into() }
     }
 
     /// Hands over all polygons in the order of the file.
@@ -107,7 +107,7 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> Value<'a> {
+impl<'a> JsonValue<'a> {
     /// A `Feature` or a geometry.
     fn visit_object(
         &self,
@@ -151,7 +151,7 @@ impl<'a> Value<'a> {
 
     fn visit_polygon(
         &self,
-        coordinates: &Value<'a>,
+        coordinates: &JsonValue<'a>,
         visit: &mut impl FnMut(Shape<'a>) -> Result<(), GeoJsonError>,
     ) -> Result<(), GeoJsonError> {
         let mut rings = Vec::new();
@@ -194,14 +194,14 @@ impl<'a> Value<'a> {
         self.parse('{', wanted)
     }
 
-    fn items(&self, wanted: &str) -> Result<Vec<Value<'a>>, GeoJsonError> {
+    fn items(&self, wanted: &str) -> Result<Vec<JsonValue<'a>>, GeoJsonError> {
         let items: Vec<&RawValue> = self.parse('[', wanted)?;
-        Ok(items.into_iter().map(|item| Value { raw: item.get(), ..self.clone() }).collect())
+        Ok(items.into_iter().map(|item| JsonValue { raw: item.get(), ..self.clone() }).collect())
     }
 
-    fn member(&self, members: &Members<'a>, name: &str) -> Result<Value<'a>, GeoJsonError> {
+    fn member(&self, members: &Members<'a>, name: &str) -> Result<JsonValue<'a>, GeoJsonError> {
         let raw = members.get(name).ok_or_else(|| self.error(format!("has no member `{name}`")))?;
-        Ok(Value { raw: raw.get(), ..self.clone() })
+        Ok(JsonValue { raw: raw.get(), ..self.clone() })
     }
 
     fn kind(&self, members: &Members<'a>) -> Result<String, GeoJsonError> {
@@ -218,8 +218,8 @@ impl<'a> Value<'a> {
         serde_json::from_str(self.raw).map_err(|_| wrong())
     }
 
-    fn named(&self, name: String) -> Value<'a> {
-        Value { name: name.into(), ..self.clone() }
+    fn named(&self, name: String) -> JsonValue<'a> {
+        JsonValue { name: name.into(), ..self.clone() }
     }
 
     fn error(&self, message: String) -> GeoJsonError {

@@ -7,9 +7,9 @@
 //! Beyond the standard, a bare negative number such as `-3` is read as a number, since people write it.
 
 mod edit_distance;
+mod linear_cases;
 mod numeral;
 mod operator;
-mod piecewise;
 mod scope;
 mod script;
 pub(crate) mod sexpr;

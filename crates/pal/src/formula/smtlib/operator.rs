@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::super::{Formula, Relation};
 use super::SmtError;
-use super::piecewise::{MAX_BITS, MAX_CASES, Piecewise, Refusal};
+use super::linear_cases::{LinearCases, MAX_BITS, MAX_CASES, Refusal};
 use super::scope::{Sort, Value};
 use super::sexpr::Sexpr;
 use crate::number::Rational;
@@ -105,13 +105,13 @@ impl Operator {
             Operator::Greater => Value::Bool(chain(term, arguments, Relation::Lt, true)?),
             Operator::Add | Operator::ToReal => sum(term, arguments, 1)?,
             Operator::Subtract if arguments.len() == 1 => {
-                let minus_one = Piecewise::from(crate::formula::Linear::from(-1));
+                let minus_one = LinearCases::from(crate::formula::Linear::from(-1));
                 let negated = numbers(term, arguments)?.iter().map(|t| minus_one.times(t)).next();
                 Value::Real(Rc::new(negated.unwrap_or(Err(Refusal::NonLinear)).map_err(refused)?))
             }
             Operator::Subtract => sum(term, arguments, -1)?,
-            Operator::Multiply => fold(term, arguments, Piecewise::times)?,
-            Operator::Divide => fold(term, arguments, Piecewise::divided_by)?,
+            Operator::Multiply => fold(term, arguments, LinearCases::times)?,
+            Operator::Divide => fold(term, arguments, LinearCases::divided_by)?,
         })
     }
 }
@@ -151,7 +151,7 @@ fn truths(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Formula>,
     arguments.into_iter().map(truth).collect()
 }
 
-fn numbers(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Rc<Piecewise>>, SmtError> {
+fn numbers(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Rc<LinearCases>>, SmtError> {
     let number = |argument: Argument<'_>| match argument.0 {
         Value::Real(number) => Ok(number),
         Value::Bool(_) => Err(wrong_sort(term, &argument, Sort::Real)),
@@ -164,7 +164,7 @@ fn sum(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, sign: i64) -> Result<Value
     let sign = Rational::from(sign);
     let mut parts = numbers(term, arguments)?.into_iter();
     let mut total =
-        parts.next().map_or_else(|| Piecewise::from(crate::formula::Linear::default()), Rc::unwrap_or_clone);
+        parts.next().map_or_else(|| LinearCases::from(crate::formula::Linear::default()), Rc::unwrap_or_clone);
     // An upper bound on the bits of the total, made exact again only when it could matter: looking at the total after
     // every addend would be quadratic.
     let mut bits = total.bits();
@@ -184,7 +184,7 @@ fn sum(term: Sexpr<'_>, arguments: Vec<Argument<'_>>, sign: i64) -> Result<Value
 fn fold(
     term: Sexpr<'_>,
     arguments: Vec<Argument<'_>>,
-    operation: impl Fn(&Piecewise, &Piecewise) -> Result<Piecewise, Refusal>,
+    operation: impl Fn(&LinearCases, &LinearCases) -> Result<LinearCases, Refusal>,
 ) -> Result<Value, SmtError> {
     let mut parts = numbers(term, arguments)?.into_iter();
     let Some(mut result) = parts.next() else { return Err(explain(Refusal::NonLinear, term)) };
@@ -195,7 +195,7 @@ fn fold(
 }
 
 /// `left - right  relation  0`, case by case.
-fn compare(term: Sexpr<'_>, left: &Piecewise, right: &Piecewise, relation: Relation) -> Result<Formula, SmtError> {
+fn compare(term: Sexpr<'_>, left: &LinearCases, right: &LinearCases, relation: Relation) -> Result<Formula, SmtError> {
     let mut difference = left.clone();
     difference.add_scaled(right, &Rational::from(-1)).map_err(|refusal| explain(refusal, term))?;
     Ok(difference.test(|leaf| Formula::compare(leaf, relation)))
@@ -264,7 +264,7 @@ fn choose<'t>(term: Sexpr<'t>, arguments: Vec<Argument<'t>>) -> Result<Value, Sm
     match (yes.0, no.0) {
         (Value::Bool(yes), Value::Bool(no)) => Ok(Value::Bool(condition.ite(yes, no))),
         (Value::Real(yes), Value::Real(no)) => {
-            let cases = Piecewise::ite(&condition, &yes, &no).map_err(|refusal| explain(refusal, term))?;
+            let cases = LinearCases::ite(&condition, &yes, &no).map_err(|refusal| explain(refusal, term))?;
             Ok(Value::Real(Rc::new(cases)))
         }
         (yes, other) => Err(wrong_sort(term, &(other, no.1), yes.sort())),

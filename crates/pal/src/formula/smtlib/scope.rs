@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::super::{Constraint, Formula, Linear, Var};
 use super::SmtError;
 use super::edit_distance::nearest;
+use super::linear_cases::LinearCases;
 use super::operator::Operator;
-use super::piecewise::Piecewise;
 use super::sexpr::{Kind, Sexpr};
 
 /// The sorts that there are.
@@ -43,7 +43,7 @@ pub(crate) enum Value {
     /// a truth value that depends on the variables
     Bool(Formula),
     /// a real number that depends on the variables
-    Real(Rc<Piecewise>),
+    Real(Rc<LinearCases>),
 }
 
 impl Value {
@@ -56,7 +56,7 @@ impl Value {
     }
 
     pub(super) fn real(term: impl Into<Linear>) -> Value {
-        Value::Real(Rc::new(Piecewise::from(term.into())))
+        Value::Real(Rc::new(LinearCases::from(term.into())))
     }
 
     /// Its sort.
@@ -79,13 +79,13 @@ pub(super) struct Macro<'t> {
 
 /// What a global name stands for.
 #[derive(Clone)]
-pub(super) enum Meaning<'t> {
+pub(super) enum Definition<'t> {
     Value(Value),
     Macro(Rc<Macro<'t>>),
 }
 
 struct Global<'t> {
-    meaning: Meaning<'t>,
+    definition: Definition<'t>,
     serial: usize,
     /// Where it was declared, if in this text.
     declared: Option<Sexpr<'t>>,
@@ -114,8 +114,8 @@ impl<'t> Scope<'t> {
         let reals = constraint.reals.iter().map(|var| (var, Sort::Real));
         for (var, sort) in reals.chain(constraint.booleans.iter().map(|var| (var, Sort::Bool))) {
             let serial = scope.globals.len();
-            let meaning = Meaning::Value(Value::variable(var.clone(), sort));
-            if scope.globals.insert(var.name(), Global { meaning, serial, declared: None }).is_some() {
+            let definition = Definition::Value(Value::variable(var.clone(), sort));
+            if scope.globals.insert(var.name(), Global { definition, serial, declared: None }).is_some() {
                 return Err(format!("the constraint declares `{var}` twice; rename one of the two"));
             }
         }
@@ -128,7 +128,7 @@ impl<'t> Scope<'t> {
     }
 
     /// Declares a global name.
-    pub(super) fn define(&mut self, symbol: Sexpr<'t>, meaning: Meaning<'t>) -> Result<&'t str, SmtError> {
+    pub(super) fn define(&mut self, symbol: Sexpr<'t>, definition: Definition<'t>) -> Result<&'t str, SmtError> {
         let name = new_name(symbol)?;
         if let Some(earlier) = self.globals.get(name) {
             let (line, column) = symbol.position();
@@ -141,13 +141,13 @@ impl<'t> Scope<'t> {
             )));
         }
         let serial = self.serial();
-        self.globals.insert(name, Global { meaning, serial, declared: Some(symbol) });
+        self.globals.insert(name, Global { definition, serial, declared: Some(symbol) });
         Ok(name)
     }
 
     /// What the name stands for, if it was declared before number `horizon`.
-    pub(super) fn meaning(&self, name: &str, horizon: usize) -> Option<&Meaning<'t>> {
-        self.globals.get(name).filter(|global| global.serial < horizon).map(|global| &global.meaning)
+    pub(super) fn definition(&self, name: &str, horizon: usize) -> Option<&Definition<'t>> {
+        self.globals.get(name).filter(|global| global.serial < horizon).map(|global| &global.definition)
     }
 
     /// The error for a name that stands for nothing.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::{Constraint, Formula, Var};
 use super::SmtError;
-use super::scope::{Macro, Meaning, Scope, Sort, Value, new_name};
+use super::scope::{Definition, Macro, Scope, Sort, Value, new_name};
 use super::sexpr::{Sexpr, Tree};
 use super::term;
 
@@ -85,7 +85,7 @@ impl<'t> Script<'t> {
         let name = new_name(symbol)?;
         let sort = Sort::read(sort)?;
         let var = Var::new(name);
-        self.scope.define(symbol, Meaning::Value(Value::variable(var.clone(), sort)))?;
+        self.scope.define(symbol, Definition::Value(Value::variable(var.clone(), sort)))?;
         match sort {
             Sort::Real => self.reals.push(var),
             Sort::Bool => self.booleans.push(var),
@@ -102,14 +102,14 @@ impl<'t> Script<'t> {
     ) -> Result<(), SmtError> {
         let name = new_name(symbol)?;
         let wanted = Sort::read(sort)?;
-        let (meaning, found) = if parameters.is_empty() {
+        let (definition, found) = if parameters.is_empty() {
             let value = term::value(body, &mut self.scope)?;
             let found = value.sort();
-            (Meaning::Value(value), found)
+            (Definition::Value(value), found)
         } else {
-            let definition = Rc::new(Macro { name, parameters, body, serial: self.scope.serial() });
-            let found = term::body_sort(&definition, &mut self.scope)?;
-            (Meaning::Macro(definition), found)
+            let function = Rc::new(Macro { name, parameters, body, serial: self.scope.serial() });
+            let found = term::body_sort(&function, &mut self.scope)?;
+            (Definition::Macro(function), found)
         };
         if found != wanted {
             return Err(body.error(format!(
@@ -119,7 +119,7 @@ impl<'t> Script<'t> {
                 found.name()
             )));
         }
-        self.scope.define(symbol, meaning)?;
+        self.scope.define(symbol, definition)?;
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::super::{Formula, Var};
 use super::SmtError;
 use super::numeral;
 use super::operator::{Argument, Operator};
-use super::scope::{Macro, Meaning, Scope, Sort, Value, new_name};
+use super::scope::{Definition, Macro, Scope, Sort, Value, new_name};
 use super::sexpr::{Kind, Sexpr};
 use crate::number::Rational;
 
@@ -60,7 +60,7 @@ enum Task<'t> {
     /// Expand a macro whose arguments are the values from `base` on. Without a call it is only being checked.
     Call { definition: Rc<Macro<'t>>, call: Option<Sexpr<'t>>, base: usize },
     /// Leave a macro.
-    Return { definition: Rc<Macro<'t>>, caller: Frame<'t> },
+    Return { definition: Rc<Macro<'t>>, caller: CallFrame<'t> },
     /// Give the last value a global name.
     Name(Sexpr<'t>),
 }
@@ -68,7 +68,7 @@ enum Task<'t> {
 /// One expansion of a macro, or the script itself. Local names belong to a frame: a macro's body does not see the
 /// caller's `let`s.
 #[derive(Clone, Copy)]
-struct Frame<'t> {
+struct CallFrame<'t> {
     id: usize,
     horizon: usize,
     call: Option<Sexpr<'t>>,
@@ -77,7 +77,7 @@ struct Frame<'t> {
 struct Evaluation<'s, 't> {
     scope: &'s mut Scope<'t>,
     locals: HashMap<&'t str, Vec<(usize, Value)>>,
-    frame: Frame<'t>,
+    frame: CallFrame<'t>,
     frames: usize,
     tasks: Vec<Task<'t>>,
     values: Vec<Argument<'t>>,
@@ -85,7 +85,7 @@ struct Evaluation<'s, 't> {
 
 impl<'s, 't> Evaluation<'s, 't> {
     fn new(scope: &'s mut Scope<'t>, first: Task<'t>) -> Self {
-        let frame = Frame { id: 0, horizon: usize::MAX, call: None };
+        let frame = CallFrame { id: 0, horizon: usize::MAX, call: None };
         Evaluation { scope, locals: HashMap::new(), frame, frames: 0, tasks: vec![first], values: Vec::new() }
     }
 
@@ -133,7 +133,7 @@ impl<'s, 't> Evaluation<'s, 't> {
             }
             Task::Name(symbol) => {
                 if let Some((value, _)) = self.values.last() {
-                    self.scope.define(symbol, Meaning::Value(value.clone()))?;
+                    self.scope.define(symbol, Definition::Value(value.clone()))?;
                 }
             }
         }
@@ -163,7 +163,7 @@ impl<'s, 't> Evaluation<'s, 't> {
         }
         self.frames = id;
         let body = definition.body;
-        let frame = Frame { id, horizon: definition.serial, call };
+        let frame = CallFrame { id, horizon: definition.serial, call };
         let caller = std::mem::replace(&mut self.frame, frame);
         self.tasks.extend([Task::Return { definition, caller }, Task::Visit(body, None)]);
         Ok(())
@@ -213,9 +213,9 @@ impl<'s, 't> Evaluation<'s, 't> {
         if let Some(value) = self.local(name) {
             return Ok(value.clone());
         }
-        match self.scope.meaning(name, self.frame.horizon) {
-            Some(Meaning::Value(value)) => Ok(value.clone()),
-            Some(Meaning::Macro(definition)) => Err(symbol.error(count_complaint(definition, 0))),
+        match self.scope.definition(name, self.frame.horizon) {
+            Some(Definition::Value(value)) => Ok(value.clone()),
+            Some(Definition::Macro(definition)) => Err(symbol.error(count_complaint(definition, 0))),
             None => Err(self.unknown(symbol, false)),
         }
     }
@@ -283,9 +283,9 @@ impl<'s, 't> Evaluation<'s, 't> {
         if self.local(name).is_some() || matches!(head.plain_symbol(), Some("true" | "false")) {
             return Err(not_a_function());
         }
-        match self.scope.meaning(name, self.frame.horizon) {
-            Some(Meaning::Macro(definition)) => Ok(definition.clone()),
-            Some(Meaning::Value(_)) => Err(not_a_function()),
+        match self.scope.definition(name, self.frame.horizon) {
+            Some(Definition::Macro(definition)) => Ok(definition.clone()),
+            Some(Definition::Value(_)) => Err(not_a_function()),
             None => Err(self.unknown(head, true)),
         }
     }

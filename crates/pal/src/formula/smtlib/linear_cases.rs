@@ -34,13 +34,13 @@ enum Step {
 
 /// A linear term that may depend on conditions.
 #[derive(Clone)]
-pub(crate) struct Piecewise {
+pub(crate) struct LinearCases {
     steps: Vec<Step>,
 }
 
-impl From<Linear> for Piecewise {
+impl From<Linear> for LinearCases {
     fn from(term: Linear) -> Self {
-        Piecewise { steps: vec![Step::Leaf(Rc::new(term))] }
+        LinearCases { steps: vec![Step::Leaf(Rc::new(term))] }
     }
 }
 
@@ -106,7 +106,7 @@ impl Path {
     }
 }
 
-impl Piecewise {
+impl LinearCases {
     /// The term if it has no cases.
     pub(crate) fn as_linear(&self) -> Option<&Linear> {
         match self.steps.as_slice() {
@@ -129,7 +129,7 @@ impl Piecewise {
     }
 
     /// `self + factor * other`, in place where there are no cases. The caller watches the size of numbers.
-    pub(super) fn add_scaled(&mut self, other: &Piecewise, factor: &Rational) -> Result<(), Refusal> {
+    pub(super) fn add_scaled(&mut self, other: &LinearCases, factor: &Rational) -> Result<(), Refusal> {
         if let (Some(sum), Some(term)) = (self.as_linear_mut(), other.as_linear()) {
             sum.add_scaled(term, factor);
             return Ok(());
@@ -143,7 +143,7 @@ impl Piecewise {
     }
 
     /// The product, if one factor is constant in every case.
-    pub(super) fn times(&self, other: &Piecewise) -> Result<Piecewise, Refusal> {
+    pub(super) fn times(&self, other: &LinearCases) -> Result<LinearCases, Refusal> {
         self.combine(other, |a, b| match (a.as_constant(), b.as_constant()) {
             (Some(factor), _) => sized(b.scaled(factor)),
             (_, Some(factor)) => sized(a.scaled(factor)),
@@ -152,7 +152,7 @@ impl Piecewise {
     }
 
     /// The quotient, if the divisor is a non-zero constant in every case.
-    pub(super) fn divided_by(&self, divisor: &Piecewise) -> Result<Piecewise, Refusal> {
+    pub(super) fn divided_by(&self, divisor: &LinearCases) -> Result<LinearCases, Refusal> {
         self.combine(divisor, |a, b| match b.as_constant() {
             Some(zero) if zero.is_zero() => Err(Refusal::ZeroDivisor),
             Some(divisor) => sized(a.scaled(&(Rational::ONE / divisor))),
@@ -161,7 +161,7 @@ impl Piecewise {
     }
 
     /// `yes` where the condition holds, `no` elsewhere.
-    pub(super) fn ite(test: &Formula, yes: &Piecewise, no: &Piecewise) -> Result<Piecewise, Refusal> {
+    pub(super) fn ite(test: &Formula, yes: &LinearCases, no: &LinearCases) -> Result<LinearCases, Refusal> {
         match test.as_constant() {
             Some(true) => return Ok(yes.clone()),
             Some(false) => return Ok(no.clone()),
@@ -175,7 +175,7 @@ impl Piecewise {
             path.enter(test, holds);
             part.copy_under(&path, &part.else_parts(), &mut out, &mut cases, |leaf| Ok(leaf.clone()))?;
         }
-        Ok(Piecewise { steps: out })
+        Ok(LinearCases { steps: out })
     }
 
     /// Where the `else` part of each branch starts.
@@ -227,9 +227,9 @@ impl Piecewise {
     /// The operation on every pair of leaves that can occur together.
     fn combine(
         &self,
-        other: &Piecewise,
+        other: &LinearCases,
         mut operation: impl FnMut(&Linear, &Linear) -> Result<Linear, Refusal>,
-    ) -> Result<Piecewise, Refusal> {
+    ) -> Result<LinearCases, Refusal> {
         let (mut out, mut cases, mut path) = (Vec::new(), 0, Path::default());
         let else_parts = other.else_parts();
         for step in &self.steps {
@@ -244,7 +244,7 @@ impl Piecewise {
                 }
             }
         }
-        Ok(Piecewise { steps: out })
+        Ok(LinearCases { steps: out })
     }
 
     /// The formula that holds where the case that applies passes the test.
