@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use common::{Dice, Frame, frame, holds, random_literal, random_terms, random_tree, variables};
+use common::{BoundingShape, Dice, bounding_formula, holds, random_literal, random_terms, random_tree, variables};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use i_overlay::core::fill_rule::FillRule;
@@ -149,7 +149,7 @@ fn random_constraint(seed: u64) -> Constraint {
     let (reals, x) = variables(5);
     let terms = random_terms(&mut dice, &x, 20);
     let literals = terms.iter().map(|term| random_literal(&mut dice, term)).collect();
-    let formula = frame(Frame::Box, &x) & random_tree(&mut dice, literals);
+    let formula = bounding_formula(BoundingShape::Cube, &x) & random_tree(&mut dice, literals);
     Constraint { formula, reals, booleans: Vec::new() }
 }
 

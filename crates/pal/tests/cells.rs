@@ -4,7 +4,7 @@
 mod common;
 
 use common::algebra::{absolute, determinant, differences, dot, factorial, lasserre, rank};
-use common::{Case, Dice, Frame, REACH, assignments, holds, on_some_plane, random_case, ratio};
+use common::{BoundingShape, Case, Dice, REACH, assignments, holds, on_some_plane, random_case, ratio};
 use pal::formula::{Formula, Linear};
 use pal::number::{Rational, from_f64, to_f64};
 use pal::region::{Cell, Enumeration, Polytope, Region};
@@ -95,7 +95,7 @@ fn check_tiling(case: &Case, cells: &[Cell], points: usize) {
     let walls: Vec<_> = cells.iter().map(|cell| rational_half_spaces(cell.polytope())).collect();
     let mut dice = Dice::new(case.seed ^ 0x717171);
     for k in 0..points {
-        // Every other point is on a coarse lattice and so often on a hyperplane; a few lie outside the frame.
+        // Every other point is on a coarse lattice and so often on a hyperplane; a few lie outside the bounding shape.
         let q = if k % 2 == 0 { 2 } else { 10_007 };
         let point: Vec<Rational> = (0..n).map(|_| ratio(dice.int(-9 * q / 4, 9 * q / 4), q)).collect();
         let generic = !on_some_plane(&constraint.formula, constraint, &point);
@@ -123,7 +123,7 @@ fn check_dimension(n: usize) {
         let cells = match region.decompose() {
             Ok(cells) => cells,
             Err(ray) => {
-                assert_eq!(case.frame, Frame::Nothing, "{label}: {ray}");
+                assert_eq!(case.shape, BoundingShape::WholeSpace, "{label}: {ray}");
                 assert!(total.exact_volume().is_err(), "{label}: bounded under total enumeration");
                 continue;
             }
@@ -133,7 +133,7 @@ fn check_dimension(n: usize) {
         full += u64::from(!volume.is_zero());
         assert_eq!(region.exact_volume().unwrap(), volume, "{label}");
         assert_eq!(total.exact_volume().unwrap(), volume, "{label}: partial and total: {}", case.constraint.formula);
-        if case.frame != Frame::Nothing {
+        if case.shape != BoundingShape::WholeSpace {
             check_monte_carlo(&case, &volume);
         }
         cells.iter().for_each(|cell| check_shape(cell, &label));

@@ -4,7 +4,7 @@
 mod common;
 
 use common::densities::{Case, spline, sum_of_squares};
-use common::{Dice, Frame, random_case, try_volume};
+use common::{BoundingShape, Dice, random_case, try_volume};
 use pal::density::{Basis, Family, Settings};
 use pal::formula::Formula;
 use pal::number::{Rational, from_f64, to_f64};
@@ -34,7 +34,7 @@ fn cases(seeds: std::ops::Range<u64>) -> Vec<Case> {
         let region = common::region(&random.constraint.formula, &random.constraint.reals);
         let volume = try_volume(&random.constraint.formula, &random.constraint.reals);
         let compiled = Family::new(&region, &settings);
-        assert!(volume.is_ok() || random.frame == Frame::Nothing, "seed {seed}");
+        assert!(volume.is_ok() || random.shape == BoundingShape::WholeSpace, "seed {seed}");
         if volume.is_ok_and(|volume| volume > Rational::ZERO) {
             assert!(compiled.is_ok(), "seed {seed}: {:?} {}", compiled.err(), random.constraint.formula);
             found.push(Case::on(&format!("seed {seed}: {}", random.constraint.formula), random.constraint, settings));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::algebra::{absolute, determinant, differences, factorial};
-use common::{Dice, Frame, frame, ratio, region, variables, volume};
+use common::{BoundingShape, Dice, bounding_formula, ratio, region, variables, volume};
 use pal::formula::{Formula, Linear};
 use pal::number::Rational;
 use pal::region::Enumeration;
@@ -54,7 +54,7 @@ fn random_simplices_have_the_volume_of_their_determinant() {
 fn random_polytope(dice: &mut Dice, x: &[Linear], cuts: usize) -> Formula {
     let halves: Vec<Formula> = (0..cuts).map(|_| random_half_space(dice, x)).collect();
     let joined = if dice.chance(50) { Formula::all(halves) } else { Formula::any(halves) };
-    frame(Frame::Box, x) & joined
+    bounding_formula(BoundingShape::Cube, x) & joined
 }
 
 #[test]
@@ -92,9 +92,10 @@ fn planes_divide_a_box() {
         let mut dice = Dice::new(700 + n as u64);
         let sum = x.iter().fold(Linear::default(), |sum, x| sum + dice.int(1, 9) * x);
         let half = Rational::from(4i64.pow(n as u32) / 2);
-        assert_eq!(volume(&(frame(Frame::Box, &x) & sum.le(0)), &reals), half, "n = {n}");
+        assert_eq!(volume(&(bounding_formula(BoundingShape::Cube, &x) & sum.le(0)), &reals), half, "n = {n}");
         let off_centre = random_half_space(&mut dice, &x);
-        let parts = [off_centre.clone(), !off_centre].map(|h| volume(&(frame(Frame::Box, &x) & h), &reals));
+        let parts =
+            [off_centre.clone(), !off_centre].map(|h| volume(&(bounding_formula(BoundingShape::Cube, &x) & h), &reals));
         assert_eq!(&parts[0] + &parts[1], &half + &half, "n = {n}");
         assert_ne!(parts[0], parts[1], "n = {n}");
     }

@@ -3,21 +3,21 @@
 mod common;
 
 use common::algebra::{absolute, determinant};
-use common::{Dice, Frame, frame, random_formula, random_terms, ratio, region, variables, volume};
+use common::{BoundingShape, Dice, bounding_formula, random_formula, random_terms, ratio, region, variables, volume};
 use pal::formula::{Constraint, Formula, Linear, Substitution, Var};
 use pal::number::Rational;
 use pal::region::Region;
 
-/// Random formulas within a frame, with their variables. Dimension 4 is rare because it is slow.
+/// Random formulas within a bounded shape, with their variables. Dimension 4 is rare because it is slow.
 fn samples(seed: u64, count: u64, most: i64) -> impl Iterator<Item = (Dice, Vec<Var>, Vec<Linear>, Formula)> {
     (0..count).map(move |k| {
         let mut dice = Dice::new(seed * 10_000 + k);
         let n = [1, 2, 2, 2, 3, 3, 3, 4][dice.int(0, 7) as usize];
         let (reals, x) = variables(n);
-        let kind = if n <= 3 && dice.chance(20) { Frame::Diamond } else { Frame::Box };
+        let shape = if n <= 3 && dice.chance(20) { BoundingShape::CrossPolytope } else { BoundingShape::Cube };
         let most = if n == 4 { most.min(5) } else { most };
         let booleans: Vec<Var> = if dice.chance(15) { vec![Var::new("b1")] } else { Vec::new() };
-        let phi = frame(kind, &x) & random_formula(&mut dice, &x, most, &booleans);
+        let phi = bounding_formula(shape, &x) & random_formula(&mut dice, &x, most, &booleans);
         (dice, reals, x, phi)
     })
 }
@@ -42,7 +42,7 @@ fn a_cut_divides_the_volume() {
 fn inclusion_and_exclusion() {
     for (mut dice, reals, x, phi) in samples(2, 70, 6) {
         let phi = with_boolean(&phi);
-        let psi = with_boolean(&(frame(Frame::Box, &x) & random_formula(&mut dice, &x, 5, &[])));
+        let psi = with_boolean(&(bounding_formula(BoundingShape::Cube, &x) & random_formula(&mut dice, &x, 5, &[])));
         let of = |f: Formula| volume(&with_boolean(&f), &reals);
         let both = of(phi.clone() & psi.clone());
         let (left, right) = (volume(&phi, &reals), volume(&psi, &reals));
@@ -54,7 +54,7 @@ fn inclusion_and_exclusion() {
 #[test]
 fn a_set_and_its_complement_fill_the_box() {
     for (_, reals, x, phi) in samples(3, 80, 8) {
-        let square = with_boolean(&frame(Frame::Box, &x));
+        let square = with_boolean(&bounding_formula(BoundingShape::Cube, &x));
         let inside = volume(&(square.clone() & phi.clone()), &reals);
         let outside = volume(&(square.clone() & !phi.clone()), &reals);
         let whole = Rational::from(2 * 4i64.pow(reals.len() as u32));
@@ -112,7 +112,8 @@ fn a_boolean_sums_over_its_values() {
     for k in 0..60 {
         let mut dice = Dice::new(70_000 + k);
         let (reals, x) = variables(1 + (k as usize) % 3);
-        let phi = frame(Frame::Box, &x) & random_formula(&mut dice, &x, 6, std::slice::from_ref(&b));
+        let phi =
+            bounding_formula(BoundingShape::Cube, &x) & random_formula(&mut dice, &x, 6, std::slice::from_ref(&b));
         let at = |value| volume(&phi.substitute(&Substitution::new().boolean("b1", Formula::constant(value))), &reals);
         let constraint = Constraint { formula: phi.clone(), reals: reals.clone(), booleans: vec![b.clone()] };
         assert_eq!(Region::new(&constraint).unwrap().exact_volume().unwrap(), at(false) + at(true), "{phi}");
@@ -127,7 +128,7 @@ fn knots_refine() {
         let knots: Vec<Vec<Rational>> = reals
             .iter()
             .map(|_| {
-                // Some knots lie on the frame or beyond it, some on atoms.
+                // Some knots lie on the boundary of the bounding shape or beyond it, some on atoms.
                 let mut list: Vec<_> = (0..dice.int(0, 4)).map(|_| ratio(dice.int(-5, 5), dice.int(1, 2))).collect();
                 list.sort();
                 list.dedup();

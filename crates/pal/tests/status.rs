@@ -6,7 +6,10 @@ mod common;
 use std::collections::BTreeSet;
 
 use common::algebra::{absolute, dot};
-use common::{Dice, Frame, assignments, frame, holds, random_formula, random_literal, random_terms, random_tree};
+use common::{
+    BoundingShape, Dice, assignments, bounding_formula, holds, random_formula, random_literal, random_terms,
+    random_tree,
+};
 use common::{ratio, variables};
 use pal::formula::{Constraint, Formula, Linear, Var};
 use pal::number::Rational;
@@ -170,8 +173,9 @@ fn check_many(n: usize, count: u64) {
         } else {
             random_formula(&mut dice, &x, 6, &booleans)
         };
-        let kind = [Frame::Nothing, Frame::Box, Frame::Diamond][dice.int(0, 2) as usize];
-        let constraint = Constraint { formula: frame(kind, &x) & inner, reals, booleans };
+        let shape =
+            [BoundingShape::WholeSpace, BoundingShape::Cube, BoundingShape::CrossPolytope][dice.int(0, 2) as usize];
+        let constraint = Constraint { formula: bounding_formula(shape, &x) & inner, reals, booleans };
         *seen.entry(check(&constraint, &format!("seed {seed}"))).or_insert(0) += 1;
     }
     for name in ["unbounded", "bounded", "lower-dimensional", "empty"] {
@@ -216,7 +220,7 @@ fn single_points() {
         let status = |formula: Formula| {
             Region::new(&Constraint { formula, reals: reals.clone(), booleans: Vec::new() }).unwrap().status()
         };
-        let cube = frame(Frame::Box, &x);
+        let cube = bounding_formula(BoundingShape::Cube, &x);
         let sum = x.iter().fold(Linear::default(), |sum, x| sum + x);
         let corner = vec![Rational::from(2); n];
         let most = 2 * n as i64;

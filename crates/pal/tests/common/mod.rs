@@ -1,6 +1,6 @@
-//! Seeded random formulas and slow exact oracles for the tests of laws. The oracles use nothing of the library but
+//! Seeded random formulas and slow exact oracles for the integration tests. The oracles use nothing of the library but
 //! [`Formula::node`].
-#![allow(dead_code)] // every test binary uses a part of it
+#![allow(dead_code)] // each test binary uses only some of these functions
 
 pub mod algebra;
 pub mod densities;
@@ -55,22 +55,24 @@ impl Dice {
     }
 }
 
-/// The bounded set that a random formula is intersected with.
+/// The set that a random formula is intersected with, in most cases to make it bounded.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Frame {
-    /// `[-2, 2]^n`
-    Box,
-    /// `sum |x_j| <= 2`: bounded, but by no atom of a single variable.
-    Diamond,
-    Nothing,
+pub enum BoundingShape {
+    /// The cube `[-REACH, REACH]^n`.
+    Cube,
+    /// The cross-polytope `sum |x_j| <= REACH`: bounded, although no atom bounds a single variable.
+    CrossPolytope,
+    /// All of `R^n`: the formula may be unbounded.
+    WholeSpace,
 }
 
-/// Every frame lies in `[-REACH, REACH]^n`.
+/// The bounded shapes lie in `[-REACH, REACH]^n`.
 pub const REACH: i64 = 2;
 
+/// A random constraint with the seed that it was made from and the shape that bounds it.
 pub struct Case {
     pub seed: u64,
-    pub frame: Frame,
+    pub shape: BoundingShape,
     pub constraint: Constraint,
 }
 
@@ -80,18 +82,19 @@ pub fn variables(n: usize) -> (Vec<Var>, Vec<Linear>) {
     (vars, terms)
 }
 
-pub fn frame(kind: Frame, x: &[Linear]) -> Formula {
-    match kind {
-        Frame::Nothing => Formula::yes(),
-        Frame::Box => Formula::all(x.iter().map(|x| x.between(-REACH, REACH))),
-        Frame::Diamond => Formula::all((0..1usize << x.len()).map(|signs| {
+/// The formula of a bounding shape over the variables `x`.
+pub fn bounding_formula(shape: BoundingShape, x: &[Linear]) -> Formula {
+    match shape {
+        BoundingShape::WholeSpace => Formula::yes(),
+        BoundingShape::Cube => Formula::all(x.iter().map(|x| x.between(-REACH, REACH))),
+        BoundingShape::CrossPolytope => Formula::all((0..1usize << x.len()).map(|signs| {
             let side = |(j, x): (usize, &Linear)| if signs >> j & 1 == 1 { -x } else { x.clone() };
             x.iter().enumerate().map(side).fold(Linear::default(), |sum, x| sum + x).le(REACH)
         })),
     }
 }
 
-/// Random terms whose zero sets are degenerate on purpose: some meet in a common point, some are parallel or coincide.
+/// Random terms with degenerate zero sets on purpose: some meet in a common point, some are parallel or coincide.
 pub fn random_terms(dice: &mut Dice, x: &[Linear], count: usize) -> Vec<Linear> {
     let hub: Vec<Rational> = x.iter().map(|_| ratio(dice.int(-3, 3), dice.int(1, 2))).collect();
     let mut terms: Vec<Linear> = Vec::new();
@@ -136,7 +139,7 @@ pub fn random_tree(dice: &mut Dice, mut parts: Vec<Formula>) -> Formula {
             8 => a ^ b,
             9 => a.implies(b),
             10 => !(a & b),
-            // An ite that mentions a part twice: shared nodes.
+            // This `ite` mentions a part twice, so that the formula has shared nodes.
             _ if parts.is_empty() => a.clone().ite(b, !a),
             _ => {
                 let c = parts.remove(0);
@@ -148,7 +151,7 @@ pub fn random_tree(dice: &mut Dice, mut parts: Vec<Formula>) -> Formula {
     parts.pop().unwrap_or_else(Formula::yes)
 }
 
-/// A random formula in `n` dimensions with 2 to `most` atoms.
+/// A random formula over the variables `x` and the Booleans, with 2 to `most` atoms.
 pub fn random_formula(dice: &mut Dice, x: &[Linear], most: i64, booleans: &[Var]) -> Formula {
     let count = dice.int(2, most) as usize;
     let terms = random_terms(dice, x, count);
@@ -162,14 +165,14 @@ pub fn random_case(seed: u64, n: usize, most: i64) -> Case {
     let (reals, x) = variables(n);
     let count = if dice.chance(30) { dice.int(1, 2) } else { 0 };
     let booleans: Vec<Var> = (1..=count).map(|k| Var::new(&format!("b{k}"))).collect();
-    let kind = match dice.int(0, 9) {
-        0 => Frame::Nothing,
-        // The diamond alone has 2^n hyperplanes.
-        1..=2 if n <= 3 => Frame::Diamond,
-        _ => Frame::Box,
+    let shape = match dice.int(0, 9) {
+        0 => BoundingShape::WholeSpace,
+        // The cross-polytope alone has 2^n hyperplanes.
+        1..=2 if n <= 3 => BoundingShape::CrossPolytope,
+        _ => BoundingShape::Cube,
     };
-    let formula = frame(kind, &x) & random_formula(&mut dice, &x, most, &booleans);
-    Case { seed, frame: kind, constraint: Constraint { formula, reals, booleans } }
+    let formula = bounding_formula(shape, &x) & random_formula(&mut dice, &x, most, &booleans);
+    Case { seed, shape, constraint: Constraint { formula, reals, booleans } }
 }
 
 /// All assignments of truth values to `count` Booleans.
