@@ -16,11 +16,11 @@ use crate::number::{Integer, Rational};
 /// How the value of a plane compares with zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Relation {
-    /// strictly below
+    /// The value is negative.
     Lt,
-    /// below or equal
+    /// The value is negative or zero.
     Le,
-    /// equal
+    /// The value is zero.
     Eq,
 }
 
@@ -32,12 +32,12 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// Non-zero coefficients in name order.
+    /// The variables with their non-zero coefficients, in alphabetical order.
     pub fn normal(&self) -> &[(Var, Integer)] {
         &self.normal
     }
 
-    /// The right-hand side `b`.
+    /// The right-hand side `b` of `a . x = b`.
     pub fn offset(&self) -> &Integer {
         &self.offset
     }
@@ -55,7 +55,8 @@ impl fmt::Debug for Plane {
     }
 }
 
-/// A normalised atom `plane(x) relation 0`. The plane is hash-consed: equal planes over the same declarations share memory.
+/// A normalised atom `plane(x) relation 0`. The plane is hash-consed: equal planes over the same declarations share
+/// memory.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Atom {
     plane: Arc<Plane>,
@@ -86,7 +87,7 @@ impl Atom {
         };
         let flip = leading < &Rational::ZERO;
         let plane = intern(Plane::from_linear(term, flip));
-        // -t < 0 is t > 0, the negation of t <= 0; and the other way round.
+        // -t < 0 means t > 0, the negation of t <= 0; and -t <= 0 is the negation of t < 0.
         let (relation, negated) = match (relation, flip) {
             (Relation::Lt, true) => (Relation::Le, true),
             (Relation::Le, true) => (Relation::Lt, true),
@@ -106,7 +107,7 @@ impl Relation {
         }
     }
 
-    /// `<`, `<=` or `=`.
+    /// The relation as text: `<`, `<=` or `=`.
     pub fn symbol(self) -> &'static str {
         match self {
             Relation::Lt => "<",
@@ -134,8 +135,8 @@ impl Plane {
     }
 }
 
-/// Planes that are alive anywhere in the program. Sharing them makes a big formula small; dead entries are swept
-/// out whenever the table has doubled.
+/// The planes that are alive anywhere in the program. Sharing them makes a big formula small; dead entries are removed
+/// whenever the table has doubled.
 static PLANES: LazyLock<Mutex<PlaneTable>> = LazyLock::new(Mutex::default);
 
 #[derive(Default)]
@@ -144,8 +145,9 @@ struct PlaneTable {
     sweep_at: usize,
 }
 
-/// A plane together with the declarations of its variables. Planes over different declarations of a variable are equal but not
-/// shared: a formula would otherwise take over the order of variables of another one that happens to have the same atom.
+/// A plane together with the declarations of its variables. Planes over different declarations of a variable are equal
+/// but not shared: a formula would otherwise take over the order of variables of another one that happens to have the
+/// same atom.
 struct Declared(Plane);
 
 impl Declared {
@@ -184,7 +186,7 @@ fn intern(plane: Plane) -> Arc<Plane> {
     shared
 }
 
-/// `2*x - y <= 3`.
+/// Writes the atom with its constant on the right: `2*x - y <= 3`.
 impl fmt::Display for Atom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let left = Linear::new(self.plane.to_linear().terms().map(|(v, a)| (v.clone(), a.clone())), Rational::ZERO);

@@ -12,9 +12,9 @@ use crate::number::Rational;
 /// An interval with optional ends; a missing end is unbounded as far as the analysis can tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end, if there is one.
     pub low: Option<Rational>,
-    /// Upper end.
+    /// The upper end, if there is one.
     pub high: Option<Rational>,
 }
 
@@ -27,7 +27,7 @@ pub enum Bounds {
     Box(BTreeMap<Var, Interval>),
 }
 
-/// Rounds of propagation per conjunction. More rounds tighten slowly converging chains only.
+/// Rounds of propagation per conjunction. More rounds would only tighten chains that converge slowly.
 const ROUNDS: usize = 4;
 
 impl Formula {
@@ -58,7 +58,7 @@ impl Formula {
     }
 }
 
-/// The term `t` with `t <= 0` for a literal (strictness is of no interest here).
+/// The term `t` for which the literal implies `t <= 0`. Strictness does not matter for bounds.
 fn half_space(literal: &Formula) -> Option<Linear> {
     match literal.node() {
         Node::Atom(atom) if atom.relation() != Relation::Eq => Some(atom.plane().to_linear()),
@@ -75,7 +75,7 @@ fn tighten(bounds: Bounds, half_spaces: &[Linear]) -> Bounds {
     for _ in 0..ROUNDS {
         let mut changed = false;
         for term in half_spaces {
-            // sum_j a_j x_j + c <= 0: bound a_k x_k by the least the other terms can be.
+            // From sum_j a_j x_j + c <= 0 follows a bound on a_k x_k: the other terms are at their least values.
             let least: Vec<Option<Rational>> = term
                 .terms()
                 .map(|(var, a)| {
@@ -125,7 +125,7 @@ impl Interval {
 }
 
 impl Bounds {
-    /// The bounds of one variable.
+    /// The bounds of one variable; a variable that is not listed is unbounded.
     pub fn of(&self, var: &Var) -> Interval {
         match self {
             Bounds::Empty => Interval::default(),

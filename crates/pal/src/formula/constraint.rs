@@ -19,7 +19,7 @@ use super::{Formula, Var};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Constraint {
-    /// What must hold.
+    /// The formula that must hold.
     pub formula: Formula,
     /// The real variables, in coordinate order.
     pub reals: Vec<Var>,
@@ -33,7 +33,7 @@ pub enum OrderError {
     /// A name is listed that is not a variable of the constraint.
     #[error("`{name}` is not a real variable of the constraint; its variables are, in this order: {known}")]
     Unknown {
-        /// The name.
+        /// The name that is not a variable.
         name: String,
         /// The variables of the constraint.
         known: String,
@@ -41,7 +41,7 @@ pub enum OrderError {
     /// A variable of the constraint is not listed.
     #[error("the variable `{missing}` is missing in the order of variables {given}")]
     Missing {
-        /// The variable.
+        /// The variable that is not listed.
         missing: String,
         /// The names that were listed.
         given: String,

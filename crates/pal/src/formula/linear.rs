@@ -44,7 +44,8 @@ pub fn reals<const N: usize>(names: [&str; N]) -> [Linear; N] {
 }
 
 impl Linear {
-    /// `sum_j coefficient_j * variable_j + constant`; zero coefficients vanish, repeated variables add up.
+    /// The term `sum_j coefficient_j * variable_j + constant`; zero coefficients vanish, and the coefficients of
+    /// repeated variables add up.
     pub fn new(terms: impl IntoIterator<Item = (Var, Rational)>, constant: Rational) -> Self {
         let mut sum = Linear { terms: BTreeMap::new(), constant };
         for (var, coefficient) in terms {
@@ -53,22 +54,22 @@ impl Linear {
         sum
     }
 
-    /// The variables that occur, with their non-zero coefficients, in name order.
+    /// The variables that occur in the term, with their non-zero coefficients, in alphabetical order.
     pub fn terms(&self) -> impl Iterator<Item = (&Var, &Rational)> {
         self.terms.iter()
     }
 
-    /// The constant part.
+    /// The constant `c` of the term.
     pub fn constant(&self) -> &Rational {
         &self.constant
     }
 
-    /// The value of a term without variables.
+    /// The value of a term without variables, and nothing for other terms.
     pub fn as_constant(&self) -> Option<&Rational> {
         self.terms.is_empty().then_some(&self.constant)
     }
 
-    /// `self * factor`.
+    /// The term `self * factor`.
     pub fn scaled(&self, factor: &Rational) -> Linear {
         if factor.is_zero() {
             return Linear::default();
@@ -162,7 +163,7 @@ impl From<i64> for Linear {
     }
 }
 
-/// The rational that the double exactly denotes; NaN and infinities are refused.
+/// The rational constant that the float64 denotes exactly; NaN and infinities are refused.
 impl TryFrom<f64> for Linear {
     type Error = NumberError;
 
@@ -237,7 +238,7 @@ macro_rules! linear_scale {
 }
 linear_scale!(Linear, &Linear);
 
-/// Ordinary mathematical notation: `2*x - 1/3*y + 4`.
+/// Writes the term in ordinary mathematical notation: `2*x - 1/3*y + 4`.
 impl fmt::Display for Linear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;

@@ -43,7 +43,7 @@ pub use variable::Var;
 use atom::Normalised;
 use variable::Declarations;
 
-/// A quantifier-free formula of linear real arithmetic with Boolean variables. Cheap to clone.
+/// A quantifier-free formula of linear real arithmetic with Boolean variables. It is shared, so cloning it is cheap.
 #[derive(Clone)]
 pub struct Formula(Arc<Node>);
 
@@ -59,22 +59,22 @@ pub enum Node {
     Connective(Connective, Vec<Formula>),
 }
 
-/// The connectives that formulas are kept in; the others are rewritten to these.
+/// The connectives that formulas are made of. All other connectives are rewritten to these.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Connective {
-    /// one argument
+    /// The negation of one argument.
     Not,
-    /// two or more arguments; only large shared ones are conjunctions themselves
+    /// The conjunction of two or more arguments. Only large shared arguments are conjunctions themselves.
     And,
-    /// two or more arguments; only large shared ones are disjunctions themselves
+    /// The disjunction of two or more arguments. Only large shared arguments are disjunctions themselves.
     Or,
-    /// two arguments of equal truth
+    /// The equivalence of two arguments.
     Iff,
-    /// condition, then, else
+    /// If-then-else: a condition, what holds where it is true, and what holds where it is false.
     Ite,
 }
 
-/// A shared conjunction (disjunction) of at most so many parts is copied into the one it occurs in.
+/// A shared conjunction (or disjunction) of at most this many parts is copied into the one it occurs in.
 const SPLICED: usize = 32;
 
 impl Formula {
@@ -109,22 +109,22 @@ impl Formula {
         }
     }
 
-    /// The conjunction of all; `yes` if there are none.
+    /// The conjunction of all given formulas; [`Formula::yes`] if there are none.
     pub fn all(parts: impl IntoIterator<Item = Formula>) -> Formula {
         Formula::flat(Connective::And, parts)
     }
 
-    /// The disjunction of all; `no` if there are none.
+    /// The disjunction of all given formulas; [`Formula::no`] if there are none.
     pub fn any(parts: impl IntoIterator<Item = Formula>) -> Formula {
         Formula::flat(Connective::Or, parts)
     }
 
-    /// `self` implies `other`.
+    /// The formula that holds where `self` implies `other`.
     pub fn implies(self, other: Formula) -> Formula {
         !self | other
     }
 
-    /// `self` and `other` are both true or both false.
+    /// The formula that holds where `self` and `other` are both true or both false.
     pub fn iff(self, other: Formula) -> Formula {
         match (self.as_constant(), other.as_constant()) {
             (Some(true), _) => other,
@@ -135,7 +135,7 @@ impl Formula {
         }
     }
 
-    /// `yes` where `self` holds, `no` elsewhere.
+    /// The formula that equals `yes` where `self` holds, and `no` elsewhere.
     pub fn ite(self, yes: Formula, no: Formula) -> Formula {
         if yes.key() == no.key() {
             return yes;
@@ -155,8 +155,8 @@ impl Formula {
         Formula(Arc::new(Node::Connective(connective, children)))
     }
 
-    /// And/Or without constants and repeated parts, and with nested ones of the same kind spliced in, except large shared ones:
-    /// a chain of shared conjunctions would otherwise take quadratic, or exponential, memory.
+    /// A conjunction or disjunction without constants and repeated parts. Nested ones of the same kind are spliced in,
+    /// except large shared ones: a chain of shared conjunctions would otherwise take quadratic or exponential memory.
     fn flat(connective: Connective, parts: impl IntoIterator<Item = Formula>) -> Formula {
         let neutral = connective == Connective::And;
         let mut seen = HashSet::new();
@@ -171,7 +171,7 @@ impl Formula {
                 return part;
             }
             match Arc::get_mut(&mut part.0) {
-                // Nobody else has it: its parts can be moved.
+                // Nobody else refers to this part, so its own parts can be moved.
                 Some(Node::Connective(inner, own)) if *inner == connective => {
                     if children.is_empty() {
                         children = std::mem::take(own);
@@ -198,12 +198,12 @@ impl Formula {
         }
     }
 
-    /// The node at the root.
+    /// The node at the root of the formula.
     pub fn node(&self) -> &Node {
         &self.0
     }
 
-    /// The truth value of a formula that is a constant.
+    /// The truth value of a formula that is a constant, and nothing for other formulas.
     pub fn as_constant(&self) -> Option<bool> {
         match self.node() {
             Node::Constant(value) => Some(*value),
@@ -255,7 +255,7 @@ impl Formula {
         done.remove(&self.key()).unwrap_or_else(|| visit(self, &[]))
     }
 
-    /// The distinct atoms, in a fixed order.
+    /// The distinct atoms of the formula, in a fixed order.
     pub fn atoms(&self) -> Vec<Atom> {
         let mut atoms = BTreeSet::new();
         self.fold(|formula, _: &[()]| {
@@ -266,7 +266,7 @@ impl Formula {
         atoms.into_iter().collect()
     }
 
-    /// The real variables that occur, in the order of their declaration.
+    /// The real variables that occur in the formula, in the order of their declaration.
     pub fn real_variables(&self) -> Vec<Var> {
         let mut found = Declarations::default();
         self.fold(|formula, _: &[()]| {
@@ -277,7 +277,7 @@ impl Formula {
         found.in_order()
     }
 
-    /// The Boolean variables that occur, in the order of their declaration.
+    /// The Boolean variables that occur in the formula, in the order of their declaration.
     pub fn boolean_variables(&self) -> Vec<Var> {
         let mut found = Declarations::default();
         self.fold(|formula, _: &[()]| {
@@ -288,7 +288,8 @@ impl Formula {
         found.in_order()
     }
 
-    /// Exact membership of one point, its coordinates in the order of [`Formula::real_variables`].
+    /// Whether one point satisfies the formula, decided exactly. Its coordinates are in the order of
+    /// [`Formula::real_variables`].
     ///
     /// A point of the wrong length, with a NaN or an infinity, or a formula with Boolean variables, is never a
     /// member. For many points, or another order of variables, compile a [`Membership`] once.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Connective, Formula, Linear, Node, Relation, Var};
 use crate::number::Rational;
 
-/// What to put in place of variables.
+/// A substitution: what to put in place of variables.
 ///
 /// ```
 /// use pal::formula::{reals, Substitution};
@@ -21,7 +21,7 @@ pub struct Substitution {
 }
 
 impl Substitution {
-    /// Leaves everything as it is.
+    /// A substitution that leaves everything as it is.
     pub fn new() -> Self {
         Self::default()
     }
@@ -64,10 +64,11 @@ impl Formula {
         })
     }
 
-    /// Negation normal form: only `and`, `or`, Boolean variables, their negations, and atoms; `!(t <= 0)` becomes
-    /// `-t < 0` in meaning but stays the negation of the shared atom, and an equality's negation splits in two.
+    /// The negation normal form of the formula: conjunctions and disjunctions of atoms, Boolean variables and their
+    /// negations. The negation of `t <= 0` stays the negation of that shared atom, although it means `-t < 0`; the
+    /// negation of an equality becomes a disjunction of two strict inequalities.
     pub fn to_nnf(&self) -> Formula {
-        // Both polarities of every node at once: linear in the number of distinct nodes.
+        // Every node gives itself and its negation at once: the work is linear in the number of distinct nodes.
         self.fold(|formula, children: &[(Formula, Formula)]| match formula.node() {
             Node::Constant(_) | Node::Bool(_) => (formula.clone(), !formula.clone()),
             Node::Atom(atom) if atom.relation() == Relation::Eq => {

@@ -1,10 +1,11 @@
 //! Variables, and the order in which they were declared.
 //!
-//! The order of declaration is the order of coordinates, so every variable carries the moment of its declaration: a number that
-//! grows from one declaration to the next in the whole process. It takes no part in comparisons. Two variables of one name are
-//! equal, hash alike, and are printed alike, and the normal form of an atom depends on names only; only lists of variables, such
-//! as [`Formula::real_variables`](super::Formula::real_variables), look at it. The stamp is part of the variable and not of a
-//! table of names, so that declaring a name again somewhere else does not change formulas that exist already.
+//! The order of declaration is the order of coordinates, so every variable carries the moment of its declaration: a
+//! number, its stamp, that grows from one declaration to the next in the whole process. The stamp takes no part in
+//! comparisons. Two variables of one name are equal, hash alike and are printed alike, and the normal form of an atom
+//! depends on names only; only lists of variables, such as
+//! [`Formula::real_variables`](super::Formula::real_variables), look at the stamp. It is part of the variable and not
+//! of a table of names, so that declaring a name again somewhere else does not change formulas that exist already.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -15,9 +16,9 @@ use std::sync::atomic::{self, AtomicU64};
 
 /// A named variable. Two variables with the same name are the same variable.
 ///
-/// Making one declares it: variables are listed in the order in which they were declared. A formula in which one name stems from
-/// several declarations takes the earliest of them: joining a condition to a region does not move the region's columns, even
-/// where the condition declares a variable of the region anew.
+/// Making a variable declares it, and variables are listed in the order in which they were declared. A formula in which
+/// one name stems from several declarations takes the earliest of them: joining a condition to a region does not move
+/// the region's columns, even where the condition declares a variable of the region anew.
 ///
 /// ```
 /// use pal::formula::Var;
@@ -32,7 +33,7 @@ pub struct Var {
     declared: u64,
 }
 
-/// The number of declarations so far.
+/// The number of declarations in this process so far.
 static DECLARATIONS: AtomicU64 = AtomicU64::new(0);
 
 impl Var {
@@ -51,13 +52,13 @@ impl Var {
         })
     }
 
-    /// Declares the variables of a list, in its order.
+    /// Declares the variables of a list, in the order of the list.
     pub fn declare_all<S: AsRef<str>>(names: &[S]) -> Vec<Var> {
         let first = reserve(names.len()) + 1;
         names.iter().zip(first..).map(|(name, declared)| Var { name: Arc::from(name.as_ref()), declared }).collect()
     }
 
-    /// Its name, as written.
+    /// The name of the variable, as written.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -67,7 +68,7 @@ impl Var {
         self.declared.cmp(&other.declared)
     }
 
-    /// When it was declared, as a number that only comparisons give a meaning to.
+    /// The stamp of the declaration: a number that is larger for later declarations and has no other meaning.
     pub(super) fn declared(&self) -> u64 {
         self.declared
     }
@@ -118,7 +119,7 @@ impl PartialOrd for Var {
     }
 }
 
-/// By name. Sorting by this gives alphabetical order, not the order of coordinates.
+/// Variables compare by name. Sorting them gives alphabetical order, not the order of coordinates.
 impl Ord for Var {
     fn cmp(&self, other: &Var) -> Ordering {
         self.name.cmp(&other.name)

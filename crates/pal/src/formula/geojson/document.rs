@@ -16,17 +16,17 @@ use crate::number::{Rational, parse_rational};
 /// Collections may nest this deep. RFC 7946 advises against nesting them at all.
 const MAX_NESTING: usize = 32;
 
-type Members<'a> = BTreeMap<String, &'a RawValue>;
+type JsonMembers<'a> = BTreeMap<String, &'a RawValue>;
 
 /// A text that is known to be JSON with an object at the top.
 pub(super) struct Document<'a> {
     text: &'a str,
     root: JsonValue<'a>,
-    members: Members<'a>,
+    members: JsonMembers<'a>,
 }
 
-/// One polygon: the points of its rings, the outer one first. There is at least one ring.
-pub(super) struct Shape<'a> {
+/// One polygon as the text gives it: the points of its rings, the outer one first. There is at least one ring.
+pub(super) struct PolygonText<'a> {
     pub(super) rings: Vec<Vec<[Rational; 2]>>,
     pub(super) place: JsonValue<'a>,
 }
@@ -44,8 +44,8 @@ impl<'a> Document<'a> {
         // Some editors start a file with a byte order mark, which JSON does not know.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-            let whole = error.to_string();
-            let message = whole.rfind(" at line ").map_or(whole.as_str(), |end| &whole[..end]);
+            let described = error.to_string();
+            let message = described.rfind(" at line ").map_or(described.as_str(), |end| &described[..end]);
             // The reader counts columns in bytes, and has none for an empty text.
             let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or("");
             let column = line.char_indices().take_while(|(at, _)| *at < error.column()).count().max(1);
@@ -56,7 +56,7 @@ impl<'a> Document<'a> {
         Ok(Document { text, root, members })
     }
 
-    /// The foreign member `bounds`.
+    /// The member `bounds`, which is not part of the GeoJSON standard.
     pub(super) fn bounds(&self) -> Result<Option<[Rational; 4]>, GeoJsonError> {
         self.corners("bounds", "[x0, y0, x1, y1]", |list| <[Rational; 4]>::try_from(list).ok())
     }
@@ -86,10 +86,10 @@ impl<'a> Document<'a> {
         JsonValue { text: self.text, raw: raw.get(), name: name.into() }
     }
 
-    /// Hands over all polygons in the order of the file.
+    /// Calls `visit` with every polygon, in the order of the file.
     pub(super) fn for_each_polygon(
         &self,
-        mut visit: impl FnMut(Shape<'a>) -> Result<(), GeoJsonError>,
+        mut visit: impl FnMut(PolygonText<'a>) -> Result<(), GeoJsonError>,
     ) -> Result<(), GeoJsonError> {
         if self.root.kind(&self.members)? != "FeatureCollection" {
             return self.root.visit_object(&self.members, 0, &mut visit);
@@ -108,12 +108,12 @@ impl<'a> Document<'a> {
 }
 
 impl<'a> JsonValue<'a> {
-    /// A `Feature` or a geometry.
+    /// Visits the polygons of a `Feature` or a geometry.
     fn visit_object(
         &self,
-        members: &Members<'a>,
+        members: &JsonMembers<'a>,
         depth: usize,
-        visit: &mut impl FnMut(Shape<'a>) -> Result<(), GeoJsonError>,
+        visit: &mut impl FnMut(PolygonText<'a>) -> Result<(), GeoJsonError>,
     ) -> Result<(), GeoJsonError> {
         match self.kind(members)?.as_str() {
             "Feature" if depth == 0 => {
@@ -152,7 +152,7 @@ impl<'a> JsonValue<'a> {
     fn visit_polygon(
         &self,
         coordinates: &JsonValue<'a>,
-        visit: &mut impl FnMut(Shape<'a>) -> Result<(), GeoJsonError>,
+        visit: &mut impl FnMut(PolygonText<'a>) -> Result<(), GeoJsonError>,
     ) -> Result<(), GeoJsonError> {
         let mut rings = Vec::new();
         for (number, mut ring) in coordinates.items("a list of rings")?.into_iter().enumerate() {
@@ -164,7 +164,7 @@ impl<'a> JsonValue<'a> {
         if rings.is_empty() {
             return Ok(());
         }
-        visit(Shape { rings, place: self.clone() })
+        visit(PolygonText { rings, place: self.clone() })
     }
 
     /// Point `number` of a ring. Its name is made up only where it is needed, for a message.
@@ -178,7 +178,7 @@ impl<'a> JsonValue<'a> {
         let [x, y, altitudes @ ..] = &numbers[..] else {
             return Err(self.error(format!("needs the form [x, y], but has {} numbers", numbers.len())));
         };
-        // Altitudes are ignored, but not anything that is no number.
+        // Altitudes are ignored, but they must be numbers.
         altitudes.iter().try_for_each(|altitude| altitude.number().map(|_| ()))?;
         Ok([x.number()?, y.number()?])
     }
@@ -190,7 +190,7 @@ impl<'a> JsonValue<'a> {
         parse_rational(self.raw).map_err(|error| self.error(error.to_string()))
     }
 
-    fn members(&self, wanted: &str) -> Result<Members<'a>, GeoJsonError> {
+    fn members(&self, wanted: &str) -> Result<JsonMembers<'a>, GeoJsonError> {
         self.parse('{', wanted)
     }
 
@@ -199,12 +199,12 @@ impl<'a> JsonValue<'a> {
         Ok(items.into_iter().map(|item| JsonValue { raw: item.get(), ..self.clone() }).collect())
     }
 
-    fn member(&self, members: &Members<'a>, name: &str) -> Result<JsonValue<'a>, GeoJsonError> {
+    fn member(&self, members: &JsonMembers<'a>, name: &str) -> Result<JsonValue<'a>, GeoJsonError> {
         let raw = members.get(name).ok_or_else(|| self.error(format!("has no member `{name}`")))?;
         Ok(JsonValue { raw: raw.get(), ..self.clone() })
     }
 
-    fn kind(&self, members: &Members<'a>) -> Result<String, GeoJsonError> {
+    fn kind(&self, members: &JsonMembers<'a>) -> Result<String, GeoJsonError> {
         let kind = self.member(members, "type")?;
         let wrong = || kind.error(format!("needs a text as its `type`, not {}", shorten(kind.raw)));
         serde_json::from_str(kind.raw).map_err(|_| wrong())
@@ -227,13 +227,13 @@ impl<'a> JsonValue<'a> {
         GeoJsonError::Map { line, column, place: self.name.to_string(), message }
     }
 
-    /// The error for a polygon that stands here.
+    /// The error for the polygon at this place of the text.
     pub(super) fn refuse(&self, error: PolygonError) -> GeoJsonError {
         let (line, column) = self.position_in_text();
         GeoJsonError::Polygon { line, column, place: self.name.to_string(), error }
     }
 
-    /// The error for one ring of the polygon that stands here.
+    /// The error for one ring of the polygon at this place of the text.
     pub(super) fn refuse_ring(&self, ring: &str, error: PolygonError) -> GeoJsonError {
         self.named(format!("{}, {ring}", self.name)).refuse(error)
     }

@@ -1,7 +1,8 @@
 //! GeoJSON maps as constraints over the reals `x` and `y`.
 //!
-//! Read are `FeatureCollection`, `Feature` and bare geometries; `Polygon`, `MultiPolygon` and `GeometryCollection`
-//! of these, with holes. Polygons may touch and overlap. Numbers are taken from the text digit by digit: `0.1` is 1/10.
+//! The reader accepts a `FeatureCollection`, a `Feature` or a bare geometry; geometries are a `Polygon` or `MultiPolygon`
+//! with or without holes, and a `GeometryCollection` of these. Polygons may touch and overlap. Numbers are taken from
+//! the text digit by digit: `0.1` is 1/10.
 //!
 //! - Features without geometry (`null`), and polygons whose `coordinates` are empty, are skipped.
 //! - A third coordinate (altitude) is ignored, as RFC 7946 permits; in a `bbox` of six numbers, too.
@@ -18,11 +19,11 @@ use document::Document;
 /// What the polygons of a map mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Meaning {
-    /// Obstacles: allowed is what lies inside `bounds` and in no polygon. Polygons are closed, so their edges are
-    /// forbidden too.
+    /// The polygons are obstacles: points inside `bounds` and in no polygon are allowed. Polygons are closed, so their
+    /// edges are forbidden too.
     #[default]
     Forbidden,
-    /// Allowed is the union of the polygons (within `bounds`, where given).
+    /// The points in the union of the polygons are allowed, within `bounds` where these are given.
     Walkable,
 }
 
@@ -31,8 +32,9 @@ pub enum Meaning {
 pub struct GeoJsonOptions {
     /// What the polygons mean.
     pub meaning: Meaning,
-    /// `[x0, y0, x1, y1]`. Overrides the member `bounds` of the file, which overrides its `bbox`. A `bbox` is used for
-    /// [`Meaning::Forbidden`] only: it restricts nothing, it merely says where the map ends.
+    /// The rectangle `[x0, y0, x1, y1]` that allowed points lie in. It overrides the member `bounds` of the file, which
+    /// overrides its `bbox`. A `bbox` is used for [`Meaning::Forbidden`] only: it restricts nothing, it merely says where
+    /// the map ends.
     pub bounds: Option<[Rational; 4]>,
 }
 
@@ -42,9 +44,9 @@ pub enum GeoJsonError {
     /// The text is not JSON.
     #[error("line {line}, column {column}: not JSON: {message}")]
     Json {
-        /// 1-based.
+        /// The line, counted from 1.
         line: usize,
-        /// 1-based, in characters.
+        /// The column, counted in characters from 1.
         column: usize,
         /// What is wrong.
         message: String,
@@ -52,11 +54,11 @@ pub enum GeoJsonError {
     /// The text is JSON, but not a map of polygons.
     #[error("line {line}, column {column}: {place}: {message}")]
     Map {
-        /// 1-based.
+        /// The line, counted from 1.
         line: usize,
-        /// 1-based, in characters.
+        /// The column, counted in characters from 1.
         column: usize,
-        /// The feature, polygon and ring.
+        /// The feature, polygon and ring that the problem is in.
         place: String,
         /// What is wrong and what would work.
         message: String,
@@ -64,13 +66,13 @@ pub enum GeoJsonError {
     /// The points do not form a simple polygon.
     #[error("line {line}, column {column}: {place}: {error}")]
     Polygon {
-        /// 1-based.
+        /// The line, counted from 1.
         line: usize,
-        /// 1-based, in characters.
+        /// The column, counted in characters from 1.
         column: usize,
-        /// The feature, polygon and ring.
+        /// The feature, polygon and ring that the problem is in.
         place: String,
-        /// What is wrong with it.
+        /// What is wrong with the polygon.
         error: PolygonError,
     },
     /// Where obstacles are given, the area around them must be bounded.
@@ -97,15 +99,15 @@ pub enum GeoJsonError {
 pub fn parse_geojson(text: &str, options: &GeoJsonOptions) -> Result<Constraint, GeoJsonError> {
     let document = Document::read(text)?;
     let mut polygons: Vec<Polygon> = Vec::new();
-    document.for_each_polygon(|shape| {
-        let mut rings = Vec::with_capacity(shape.rings.len());
-        for (number, ring) in shape.rings.into_iter().enumerate() {
+    document.for_each_polygon(|polygon| {
+        let mut rings = Vec::with_capacity(polygon.rings.len());
+        for (number, ring) in polygon.rings.into_iter().enumerate() {
             let place =
                 || if number == 0 { "outer ring".into() } else { format!("ring {number} (hole {})", number - 1) };
-            rings.push(Ring::new(ring).map_err(|error| shape.place.refuse_ring(&place(), error))?);
+            rings.push(Ring::new(ring).map_err(|error| polygon.place.refuse_ring(&place(), error))?);
         }
         let outer = rings.remove(0);
-        polygons.push(Polygon::new(outer, rings).map_err(|error| shape.place.refuse(error))?);
+        polygons.push(Polygon::new(outer, rings).map_err(|error| polygon.place.refuse(error))?);
         Ok(())
     })?;
     let variables = Var::declare(["x", "y"]);

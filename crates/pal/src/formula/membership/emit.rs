@@ -1,4 +1,4 @@
-//! From a formula to a decision program.
+//! Compiles a formula to a decision program.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,8 @@ pub(super) struct Emitter<'a> {
     pub atom_ids: HashMap<Atom, u32>,
     pub booleans_at: HashMap<Var, usize>,
     pub labels: HashMap<Goal, u32>,
-    /// How far a conjunction or disjunction has got: parts still to do, label of what follows them.
+    /// How far the compilation of a conjunction or disjunction has got: the number of parts still to do, and the label
+    /// of what follows them.
     pub resume: HashMap<Goal, (usize, u32)>,
 }
 
@@ -61,7 +62,7 @@ impl Emitter<'_> {
             Node::Connective(connective, parts) => match connective {
                 Connective::Not => want(&self.labels, &parts[0], f, t),
                 Connective::And | Connective::Or => {
-                    // From the last part to the first; where an earlier try of this goal stopped, go on from there.
+                    // Parts are compiled from the last to the first, from where an earlier try of this goal stopped.
                     let conjunction = *connective == Connective::And;
                     let key = (formula.key(), t, f);
                     let start = (parts.len(), if conjunction { t } else { f });

@@ -1,8 +1,8 @@
 //! A grid of specialised decision programs.
 //!
 //! For every bin of a uniform grid over the bounding box the atoms that do not change inside the bin are decided once,
-//! with certified bounds on a slightly larger bin, so that rounding in the look-up cannot matter. What is left of the program is
-//! stored per bin.
+//! with certified bounds on a slightly larger bin, so that rounding in the look-up cannot matter. What is left of the
+//! program is stored per bin.
 
 use super::{ACCEPT, Membership, REJECT, Subject, Test};
 use crate::formula::{Bounds, Interval};
@@ -11,36 +11,36 @@ use crate::number;
 /// Bins per axis for one, two and three dimensions.
 const BINS: [usize; 3] = [2048, 96, 20];
 
-/// By this fraction of its width a bin is enlarged on every side before atoms are decided on it.
+/// The fraction of its width by which a bin is enlarged on every side before atoms are decided on it.
 const MARGIN: f64 = 1e-6;
 
 /// Programs larger than this are not worth specialising for thousands of bins.
 const MAX_TESTS: usize = 5_000;
 
 #[derive(Clone, Debug)]
-pub(super) struct Grid {
-    axes: Vec<Axis>,
+pub(super) struct ProgramGrid {
+    axes: Vec<UniformAxis>,
     /// Where to start in `tests`, bin by bin, the first axis running fastest.
     entries: Vec<u32>,
     tests: Vec<Test>,
 }
 
 #[derive(Clone, Debug)]
-struct Axis {
+struct UniformAxis {
     low: f64,
     bins: usize,
     width: f64,
     per_unit: f64,
 }
 
-impl Axis {
-    fn new(interval: &Interval, bins: usize) -> Option<Axis> {
+impl UniformAxis {
+    fn new(interval: &Interval, bins: usize) -> Option<UniformAxis> {
         let (low, high) = (interval.low.as_ref()?, interval.high.as_ref()?);
         let (low, high) = (number::to_f64(low), number::to_f64(high));
         let width = (high - low) / bins as f64;
         // The margin must be far above the rounding of the ends and of coordinates near them.
         let resolution = low.abs().max(high.abs()) * f64::EPSILON;
-        (width.is_finite() && width * MARGIN > 64.0 * resolution && width > 1e-290).then(|| Axis {
+        (width.is_finite() && width * MARGIN > 64.0 * resolution && width > 1e-290).then(|| UniformAxis {
             low,
             bins,
             width,
@@ -48,7 +48,7 @@ impl Axis {
         })
     }
 
-    /// The bin of a coordinate; none outside the bounding box (NaN included).
+    /// The bin that holds a coordinate; nothing for NaN and for coordinates outside the bounding box.
     #[inline]
     fn bin(&self, x: f64) -> Option<usize> {
         let t = (x - self.low) * self.per_unit;
@@ -59,34 +59,34 @@ impl Axis {
         }
     }
 
-    /// Centre and half-width of an enlarged bin.
+    /// The centre and half-width of an enlarged bin.
     fn enlarged(&self, bin: usize) -> (f64, f64) {
         (self.low + (bin as f64 + 0.5) * self.width, self.width * (0.5 + MARGIN))
     }
 }
 
-impl Grid {
-    /// A grid for the program; none where the formula does not bound all variables or has too many of them.
-    pub fn new(program: &Membership) -> Option<Grid> {
+impl ProgramGrid {
+    /// The grid for a program; nothing where the formula does not bound all variables or has too many of them.
+    pub fn new(program: &Membership) -> Option<ProgramGrid> {
         let n = program.dimension;
         if n == 0 || n > BINS.len() || program.tests.len() > MAX_TESTS {
             return None;
         }
-        let axes: Option<Vec<Axis>> = match &program.bounds {
+        let axes: Option<Vec<UniformAxis>> = match &program.bounds {
             Bounds::Empty => None,
-            bounds => program.reals.iter().map(|var| Axis::new(&bounds.of(var), BINS[n - 1])).collect(),
+            bounds => program.reals.iter().map(|var| UniformAxis::new(&bounds.of(var), BINS[n - 1])).collect(),
         };
         let axes = axes?;
-        let mut grid = Grid { entries: Vec::new(), tests: Vec::new(), axes };
+        let mut grid = ProgramGrid { entries: Vec::new(), tests: Vec::new(), axes };
         let count: usize = grid.axes.iter().map(|axis| axis.bins).product();
         for bin in 0..count {
-            let mut rest = bin;
+            let mut remaining = bin;
             let boxes: Vec<(f64, f64)> = grid
                 .axes
                 .iter()
                 .map(|axis| {
-                    let at = rest % axis.bins;
-                    rest /= axis.bins;
+                    let at = remaining % axis.bins;
+                    remaining /= axis.bins;
                     axis.enlarged(at)
                 })
                 .collect();
@@ -96,8 +96,8 @@ impl Grid {
         Some(grid)
     }
 
-    /// The program with the atoms decided that do not change on the box. Tests only lead to earlier tests, so one pass in order
-    /// suffices; only what the entry reaches is kept.
+    /// Stores the program without the tests of atoms that do not change on the box, and returns where it starts. Tests
+    /// only lead to earlier tests, so one pass in order suffices; only what the entry reaches is kept.
     fn specialise(&mut self, program: &Membership, boxes: &[(f64, f64)]) -> u32 {
         let decided: Vec<Option<bool>> = (0..program.atoms.len()).map(|id| program.decide_on_box(id, boxes)).collect();
         // Where each test leads to: an end, or an undecided test of the original program.
@@ -123,7 +123,7 @@ impl Grid {
         if start == ACCEPT || start == REJECT {
             return start;
         }
-        // Copy what is reached, in order, so that targets again come first.
+        // Tests that are reached are copied in order, so that their targets again come before them.
         let mut reached = vec![false; program.tests.len()];
         reached[start as usize] = true;
         for at in (0..=start as usize).rev().filter(|at| leads_to[*at] == *at as u32) {
@@ -169,7 +169,7 @@ impl Grid {
 }
 
 impl Membership {
-    /// The truth of an atom on a whole box (centre and half-width per axis), where it does not change there.
+    /// The truth of an atom on a box (centre and half-width per axis), or nothing if it may change inside the box.
     fn decide_on_box(&self, id: usize, boxes: &[(f64, f64)]) -> Option<bool> {
         let atom = &self.atoms[id];
         let normal = &self.normals[id * self.dimension..(id + 1) * self.dimension];

@@ -1,11 +1,11 @@
-//! Exact membership of points, fast.
+//! Fast and exact membership tests of points.
 //!
 //! The formula is compiled to a decision program: a list of tests, each with the next test to make when it holds and
-//! when it fails, so that most atoms are never looked at. Each test evaluates `a . x - b` in doubles together
-//! with a bound on its rounding error; only when the sign is in doubt is it evaluated again in exact arithmetic.
+//! when it fails, so that most atoms are never looked at. Each test evaluates `a . x - b` in float64 together with a
+//! bound on its rounding error; only when the sign is in doubt is it evaluated again in exact arithmetic.
 //!
-//! Large batches in up to three dimensions first look up a grid over the bounding box, whose bins hold what is left of the
-//! program there: usually nothing, or a test or two.
+//! Large batches in up to three dimensions first look up a grid over the bounding box, whose bins hold what is left of
+//! the program there: usually nothing, or a test or two.
 
 mod emit;
 mod grid;
@@ -21,7 +21,7 @@ use super::{Atom, Bounds, Formula, Relation, Var};
 use crate::interrupt::checkpoint;
 use crate::number::{self, Integer, Rational, scaled_coefficient, scaled_to_f64};
 use emit::Emitter;
-use grid::Grid;
+use grid::ProgramGrid;
 
 /// Why a formula cannot be compiled for membership tests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum MembershipError {
     TooLarge(usize),
 }
 
-/// A compiled formula: exact membership of points given as doubles.
+/// A formula compiled for exact membership tests of points with float64 coordinates.
 ///
 /// ```
 /// use pal::formula::{reals, Constraint};
@@ -49,27 +49,28 @@ pub struct Membership {
     entry: u32,
     tests: Vec<Test>,
     atoms: Vec<CompiledAtom>,
-    /// Normals of all atoms, `dimension` doubles each: one allocation, walked linearly.
+    /// The normals of all atoms, `dimension` numbers each, in one allocation that is read in order.
     normals: Vec<f64>,
     bounds: Bounds,
     reals: Vec<Var>,
-    /// Built when enough points were asked for.
-    grid: Arc<OnceLock<Option<Grid>>>,
-    /// How many came in batches so far.
+    /// The grid for large batches, built once enough points were asked for.
+    grid: Arc<OnceLock<Option<ProgramGrid>>>,
+    /// The number of points that came in batches so far.
     asked: Arc<AtomicUsize>,
 }
 
-/// Program counter values that end the program.
+/// The target of a test that ends the program with the answer that the point is not a member.
 const REJECT: u32 = u32::MAX;
+/// The target of a test that ends the program with the answer that the point is a member.
 const ACCEPT: u32 = u32::MAX - 1;
 
 /// Programs beyond this size are refused; a formula without sharing needs one test per literal.
 const MAX_TESTS: usize = 4_000_000;
 
-/// So many points pay for building the grid, in one batch or in several.
+/// Building the grid pays off for this many points, in one batch or in several.
 const MANY: usize = 20_000;
 
-/// Points handled by one parallel task.
+/// The number of points that one parallel task handles.
 const BLOCK: usize = 4096;
 
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +127,7 @@ impl Membership {
 
     fn compile_atom(&mut self, atom: &Atom, reals_at: &HashMap<Var, usize>) -> Result<CompiledAtom, MembershipError> {
         let plane = atom.plane();
-        // Only the sign matters, so a power of two brings coefficients of any size into the range of doubles.
+        // Only the sign matters, so a power of two brings coefficients of any size into the range of float64.
         let bits = |a: &Integer| number::bit_length(a);
         let largest = plane.normal().iter().map(|(_, a)| bits(a)).chain([bits(plane.offset())]).max();
         let shift = largest.unwrap_or(0).saturating_sub(1000);
@@ -157,7 +158,8 @@ impl Membership {
         self.booleans == 0 && self.contains_with(point, &[])
     }
 
-    /// Like [`Membership::contains`], with values of the Boolean variables.
+    /// Whether the point satisfies the formula where the Boolean variables have the given values; otherwise like
+    /// [`Membership::contains`].
     pub fn contains_with(&self, point: &[f64], booleans: &[bool]) -> bool {
         point.len() == self.dimension
             && booleans.len() == self.booleans
@@ -176,7 +178,7 @@ impl Membership {
         }
         let asked = self.asked.fetch_add(result.len(), atomic::Ordering::Relaxed).saturating_add(result.len());
         let grid = match asked {
-            MANY.. => self.grid.get_or_init(|| Grid::new(self)).as_ref(),
+            MANY.. => self.grid.get_or_init(|| ProgramGrid::new(self)).as_ref(),
             _ => None,
         };
         let decide = |(out, rows): (&mut [bool], &[f64])| {
@@ -228,7 +230,9 @@ impl Membership {
         }
     }
 
-    /// The rounding error of the sum below is at most `(n + 2) u` times the sum of magnitudes, with u = 2^-53: one `u`
+    /// Whether an atom holds at a point, with exact arithmetic only where the sign of its value in float64 is in doubt.
+    ///
+    /// The rounding error of the value is at most `(n + 2) u` times the sum of magnitudes, with u = 2^-53: one `u`
     /// for each coefficient's own rounding, one for its product, n for the additions; the factor 2 leaves room
     /// for second-order terms and for the rounding of the magnitudes. The last summand covers underflow.
     #[inline]

@@ -25,7 +25,7 @@ use crate::number::Rational;
 
 /// Which of the two closed sets a ring separates.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum RingSide {
     /// The ring and what it encloses.
     Solid,
     /// The ring and what it does not enclose.
@@ -33,60 +33,60 @@ pub(super) enum Side {
 }
 
 /// A polygon of the tree: its hull edges as literals, and its pockets by number.
-struct Piece {
-    side: Side,
+struct HullNode {
+    side: RingSide,
     literals: Vec<Formula>,
     pockets: Vec<usize>,
 }
 
 /// The closed set on one side of a simple counterclockwise ring.
-pub(super) fn ring_formula(corners: &[[Rational; 2]], side: Side, x: &Linear, y: &Linear) -> Formula {
+pub(super) fn ring_formula(corners: &[[Rational; 2]], side: RingSide, x: &Linear, y: &Linear) -> Formula {
     let points = Points::new(corners.iter().collect());
     // The lowest leftmost corner is a true corner of the hull: no straight run of hull edges passes it.
     let first = (0..corners.len()).min_by_key(|&k| points.rank(k)).unwrap_or(0);
     let mut chain: Vec<usize> = (first..corners.len()).chain(0..first).collect();
     chain.push(first);
     // Numbers instead of recursion: a spiral is as deep as it has turns.
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut nodes: Vec<HullNode> = Vec::new();
     let mut chains = vec![(chain, side)];
     let mut next = 0;
     while next < chains.len() {
         let (chain, side) = std::mem::replace(&mut chains[next], (Vec::new(), side));
-        let mut piece = Piece { side, literals: Vec::new(), pockets: Vec::new() };
+        let mut node = HullNode { side, literals: Vec::new(), pockets: Vec::new() };
         let mut previous: Option<[usize; 2]> = None;
         for (from, to) in hull_edges(&points, &chain) {
             let (a, b) = (chain[from], chain[to]);
             // Several edges and lids on one line are one literal.
             if previous.is_none_or(|[p, q]| points.turn(p, q, b).is_ne()) {
-                piece.literals.push(half_plane(points.point(a), points.point(b), side, x, y));
+                node.literals.push(half_plane(points.point(a), points.point(b), side, x, y));
             }
             previous = Some([a, b]);
             if to > from + 1 {
                 let pocket: Vec<usize> = chain[from..=to].iter().rev().copied().collect();
-                piece.pockets.push(chains.len());
+                node.pockets.push(chains.len());
                 chains.push((pocket, side.other()));
             }
         }
-        pieces.push(piece);
+        nodes.push(node);
         next += 1;
     }
-    let mut done: Vec<Formula> = vec![Formula::yes(); pieces.len()];
-    for (number, piece) in pieces.into_iter().enumerate().rev() {
-        let pockets = piece.pockets.iter().map(|&pocket| std::mem::replace(&mut done[pocket], Formula::yes()));
-        let parts: Vec<Formula> = piece.literals.into_iter().chain(pockets).collect();
-        done[number] = match piece.side {
-            Side::Solid => Formula::all(parts),
-            Side::Hollow => Formula::any(parts),
+    let mut done: Vec<Formula> = vec![Formula::yes(); nodes.len()];
+    for (number, node) in nodes.into_iter().enumerate().rev() {
+        let pockets = node.pockets.iter().map(|&pocket| std::mem::replace(&mut done[pocket], Formula::yes()));
+        let parts: Vec<Formula> = node.literals.into_iter().chain(pockets).collect();
+        done[number] = match node.side {
+            RingSide::Solid => Formula::all(parts),
+            RingSide::Hollow => Formula::any(parts),
         };
     }
     done.swap_remove(0)
 }
 
-impl Side {
-    fn other(self) -> Side {
+impl RingSide {
+    fn other(self) -> RingSide {
         match self {
-            Side::Solid => Side::Hollow,
-            Side::Hollow => Side::Solid,
+            RingSide::Solid => RingSide::Hollow,
+            RingSide::Hollow => RingSide::Solid,
         }
     }
 }
@@ -122,14 +122,14 @@ fn hull_edges(points: &Points, chain: &[usize]) -> Vec<(usize, usize)> {
 }
 
 /// The closed half-plane on the left of `a -> b`, or on its right.
-fn half_plane(a: &[Rational; 2], b: &[Rational; 2], side: Side, x: &Linear, y: &Linear) -> Formula {
+fn half_plane(a: &[Rational; 2], b: &[Rational; 2], side: RingSide, x: &Linear, y: &Linear) -> Formula {
     let (dx, dy) = (&b[0] - &a[0], &b[1] - &a[1]);
     // Zero on the line, positive on its right.
     let mut right = x.scaled(&dy);
     right.add_scaled(y, &-&dx);
     right = right + (&dx * &a[1] - &dy * &a[0]);
     match side {
-        Side::Solid => Formula::compare(&right, Relation::Le),
-        Side::Hollow => Formula::compare(&-right, Relation::Le),
+        RingSide::Solid => Formula::compare(&right, Relation::Le),
+        RingSide::Hollow => Formula::compare(&-right, Relation::Le),
     }
 }

@@ -23,7 +23,7 @@ pub use ring::Ring;
 
 use super::{Formula, Linear};
 use crate::number::Rational;
-use deficiency::{Side, ring_formula};
+use deficiency::{RingSide, ring_formula};
 
 /// A simple polygon with holes.
 ///
@@ -82,8 +82,8 @@ impl Polygon {
     ///
     /// It has one literal for each edge and one for each pocket, all of them closed half-planes, and no negation.
     pub fn to_formula(&self, x: &Linear, y: &Linear) -> Formula {
-        let outer = ring_formula(self.outer.points(), Side::Solid, x, y);
-        let holes = self.holes.iter().map(|hole| ring_formula(hole.points(), Side::Hollow, x, y));
+        let outer = ring_formula(self.outer.points(), RingSide::Solid, x, y);
+        let holes = self.holes.iter().map(|hole| ring_formula(hole.points(), RingSide::Hollow, x, y));
         Formula::all(std::iter::once(outer).chain(holes))
     }
 }

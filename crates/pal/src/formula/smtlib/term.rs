@@ -31,7 +31,7 @@ pub(crate) fn bool_term<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Fo
 
 /// What a term of either sort denotes.
 pub(crate) fn value<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Value, SmtError> {
-    Evaluation::new(scope, Task::Visit(term, None)).run(term)
+    Evaluation::new(scope, EvaluationTask::Visit(term, None)).run(term)
 }
 
 /// The sort of a macro's body, found by evaluating it on stand-in arguments. Reals are replaced by an unlikely
@@ -43,12 +43,13 @@ pub(super) fn body_sort<'t>(definition: &Rc<Macro<'t>>, scope: &mut Scope<'t>) -
     };
     let body = definition.body;
     let arguments = definition.parameters.iter().map(|(_, sort)| (stand_in(sort), body)).collect();
-    let mut evaluation = Evaluation::new(scope, Task::Call { definition: definition.clone(), call: None, base: 0 });
+    let mut evaluation =
+        Evaluation::new(scope, EvaluationTask::Call { definition: definition.clone(), call: None, base: 0 });
     evaluation.values = arguments;
     evaluation.run(body).map(|value| value.sort())
 }
 
-enum Task<'t> {
+enum EvaluationTask<'t> {
     /// Evaluate; inside a junction of the given kind, a term of the same kind may leave its parts instead.
     Visit(Sexpr<'t>, Option<Operator>),
     /// Apply to all values from `base` on.
@@ -79,12 +80,12 @@ struct Evaluation<'s, 't> {
     locals: HashMap<&'t str, Vec<(usize, Value)>>,
     frame: CallFrame<'t>,
     frames: usize,
-    tasks: Vec<Task<'t>>,
+    tasks: Vec<EvaluationTask<'t>>,
     values: Vec<Argument<'t>>,
 }
 
 impl<'s, 't> Evaluation<'s, 't> {
-    fn new(scope: &'s mut Scope<'t>, first: Task<'t>) -> Self {
+    fn new(scope: &'s mut Scope<'t>, first: EvaluationTask<'t>) -> Self {
         let frame = CallFrame { id: 0, horizon: usize::MAX, call: None };
         Evaluation { scope, locals: HashMap::new(), frame, frames: 0, tasks: vec![first], values: Vec::new() }
     }
@@ -108,30 +109,30 @@ impl<'s, 't> Evaluation<'s, 't> {
         error
     }
 
-    fn step(&mut self, task: Task<'t>) -> Result<(), SmtError> {
+    fn step(&mut self, task: EvaluationTask<'t>) -> Result<(), SmtError> {
         match task {
-            Task::Visit(term, inside) => return self.visit(term, inside),
-            Task::Apply { operator, term, base } => {
+            EvaluationTask::Visit(term, inside) => return self.visit(term, inside),
+            EvaluationTask::Apply { operator, term, base } => {
                 let arguments = self.values.split_off(base);
                 let value = operator.apply(term, arguments)?;
                 self.values.push((value, term));
             }
-            Task::Bind { names, body, inside, base } => {
+            EvaluationTask::Bind { names, body, inside, base } => {
                 for (name, (value, _)) in names.iter().zip(self.values.split_off(base)) {
                     self.locals.entry(name).or_default().push((self.frame.id, value));
                 }
-                self.tasks.extend([Task::Unbind(names), Task::Visit(body, inside)]);
+                self.tasks.extend([EvaluationTask::Unbind(names), EvaluationTask::Visit(body, inside)]);
             }
-            Task::Unbind(names) => self.unbind(names.into_iter()),
-            Task::Call { definition, call, base } => self.call(definition, call, base)?,
-            Task::Return { definition, caller } => {
+            EvaluationTask::Unbind(names) => self.unbind(names.into_iter()),
+            EvaluationTask::Call { definition, call, base } => self.call(definition, call, base)?,
+            EvaluationTask::Return { definition, caller } => {
                 self.unbind(definition.parameters.iter().map(|(name, _)| *name));
                 if let (Some(call), Some(last)) = (self.frame.call, self.values.last_mut()) {
                     last.1 = call;
                 }
                 self.frame = caller;
             }
-            Task::Name(symbol) => {
+            EvaluationTask::Name(symbol) => {
                 if let Some((value, _)) = self.values.last() {
                     self.scope.define(symbol, Definition::Value(value.clone()))?;
                 }
@@ -165,7 +166,7 @@ impl<'s, 't> Evaluation<'s, 't> {
         let body = definition.body;
         let frame = CallFrame { id, horizon: definition.serial, call };
         let caller = std::mem::replace(&mut self.frame, frame);
-        self.tasks.extend([Task::Return { definition, caller }, Task::Visit(body, None)]);
+        self.tasks.extend([EvaluationTask::Return { definition, caller }, EvaluationTask::Visit(body, None)]);
         Ok(())
     }
 
@@ -252,21 +253,21 @@ impl<'s, 't> Evaluation<'s, 't> {
                 within = Some(operator);
             }
             if within.is_none() || within != inside {
-                self.tasks.push(Task::Apply { operator, term, base });
+                self.tasks.push(EvaluationTask::Apply { operator, term, base });
             }
         } else {
             let definition = self.function(head)?;
             if definition.parameters.len() != count {
                 return Err(term.error(count_complaint(&definition, count)));
             }
-            self.tasks.push(Task::Call { definition, call: Some(term), base });
+            self.tasks.push(EvaluationTask::Call { definition, call: Some(term), base });
         }
-        self.visit_in_order(term.items().skip(1).map(|argument| Task::Visit(argument, within)));
+        self.visit_in_order(term.items().skip(1).map(|argument| EvaluationTask::Visit(argument, within)));
         Ok(())
     }
 
     /// Pushes tasks so that the first is done first.
-    fn visit_in_order(&mut self, tasks: impl Iterator<Item = Task<'t>>) {
+    fn visit_in_order(&mut self, tasks: impl Iterator<Item = EvaluationTask<'t>>) {
         let start = self.tasks.len();
         self.tasks.extend(tasks);
         if let Some(pushed) = self.tasks.get_mut(start..) {
@@ -305,7 +306,7 @@ impl<'s, 't> Evaluation<'s, 't> {
                         return Err(symbol.error(format!("this `let` binds `{name}` twice; nest two `let`s instead")));
                     }
                     names.push(name);
-                    terms.push(Task::Visit(*bound, None));
+                    terms.push(EvaluationTask::Visit(*bound, None));
                 }
                 _ => return Err(binding.error(format!("`{}` is not a binding; {form}", binding.excerpt()))),
             }
@@ -313,7 +314,7 @@ impl<'s, 't> Evaluation<'s, 't> {
         if names.is_empty() {
             return Err(bindings.error(format!("this `let` binds nothing; {form}")));
         }
-        self.tasks.push(Task::Bind { names, body: *body, inside, base: self.values.len() });
+        self.tasks.push(EvaluationTask::Bind { names, body: *body, inside, base: self.values.len() });
         self.visit_in_order(terms.into_iter());
         Ok(())
     }
@@ -343,8 +344,8 @@ impl<'s, 't> Evaluation<'s, 't> {
         }
         // A name inside a macro would be defined anew by every call.
         match named.filter(|_| self.frame.id == 0) {
-            Some(symbol) => self.tasks.extend([Task::Name(symbol), Task::Visit(inner, None)]),
-            None => self.tasks.push(Task::Visit(inner, inside)),
+            Some(symbol) => self.tasks.extend([EvaluationTask::Name(symbol), EvaluationTask::Visit(inner, None)]),
+            None => self.tasks.push(EvaluationTask::Visit(inner, inside)),
         }
         Ok(())
     }

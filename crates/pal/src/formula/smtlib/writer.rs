@@ -54,7 +54,7 @@ pub fn write_smtlib(constraint: &Constraint) -> Result<String, SmtWriteError> {
 }
 
 /// A distinct part of the formula.
-struct Part {
+struct Subformula {
     connective: Option<Connective>,
     children: Vec<usize>,
     /// The text of a leaf.
@@ -79,18 +79,18 @@ enum User {
 
 /// All distinct parts, each after its children.
 struct Graph {
-    parts: Vec<Part>,
+    parts: Vec<Subformula>,
     asserts: Vec<usize>,
 }
 
 impl Graph {
     fn of(formula: &Formula, names: &Names) -> Result<Graph, SmtWriteError> {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<Subformula> = Vec::new();
         let mut problem = None;
         let root = formula.fold(|formula, children: &[usize]| {
-            let part = Part::new(formula, children, names).unwrap_or_else(|error| {
+            let part = Subformula::new(formula, children, names).unwrap_or_else(|error| {
                 problem.get_or_insert(error);
-                Part::leaf(String::new(), None)
+                Subformula::leaf(String::new(), None)
             });
             parts.push(part);
             parts.len() - 1
@@ -187,24 +187,24 @@ impl Graph {
 
     /// Writes a part with references to the named ones; `defining` writes out the part even if it is named.
     fn write_term(&self, root: usize, defining: bool, script: &mut String) {
-        enum Piece {
-            Part(usize),
+        enum Fragment {
+            Term(usize),
             Space,
             Close,
         }
-        let mut pending = vec![Piece::Part(root)];
+        let mut pending = vec![Fragment::Term(root)];
         let mut write_out = defining;
         while let Some(piece) = pending.pop() {
             let part = match piece {
-                Piece::Space => {
+                Fragment::Space => {
                     script.push(' ');
                     continue;
                 }
-                Piece::Close => {
+                Fragment::Close => {
                     script.push(')');
                     continue;
                 }
-                Piece::Part(k) => &self.parts[k],
+                Fragment::Term(k) => &self.parts[k],
             };
             let named = part.name.as_deref().filter(|_| !write_out);
             write_out = false;
@@ -219,9 +219,9 @@ impl Graph {
                     }
                     script.push('(');
                     script.push_str(operator(connective));
-                    pending.push(Piece::Close);
+                    pending.push(Fragment::Close);
                     for child in part.children.iter().rev() {
-                        pending.extend([Piece::Part(*child), Piece::Space]);
+                        pending.extend([Fragment::Term(*child), Fragment::Space]);
                     }
                 }
             }
@@ -239,27 +239,29 @@ impl User {
     }
 }
 
-impl Part {
-    fn leaf(text: String, negated: Option<String>) -> Part {
+impl Subformula {
+    fn leaf(text: String, negated: Option<String>) -> Subformula {
         let (connective, children) = (None, Vec::new());
-        Part { connective, children, text, negated, parents: 0, user: User::Nobody, name: None, level: 0 }
+        Subformula { connective, children, text, negated, parents: 0, user: User::Nobody, name: None, level: 0 }
     }
 
-    fn new(formula: &Formula, children: &[usize], names: &Names) -> Result<Part, SmtWriteError> {
+    fn new(formula: &Formula, children: &[usize], names: &Names) -> Result<Subformula, SmtWriteError> {
         Ok(match formula.node() {
-            Node::Constant(value) => Part::leaf(value.to_string(), None),
-            Node::Bool(var) if names.booleans.contains(var) => Part::leaf(symbol(var.name()), None),
+            Node::Constant(value) => Subformula::leaf(value.to_string(), None),
+            Node::Bool(var) if names.booleans.contains(var) => Subformula::leaf(symbol(var.name()), None),
             Node::Bool(var) => return Err(SmtWriteError::Undeclared(var.clone())),
             Node::Atom(atom) => {
                 if let Some((var, _)) = atom.plane().normal().iter().find(|(var, _)| !names.reals.contains(var)) {
                     return Err(SmtWriteError::Undeclared(var.clone()));
                 }
                 let (text, negated) = atom_texts(atom);
-                Part::leaf(text, negated)
+                Subformula::leaf(text, negated)
             }
-            Node::Connective(connective, _) => {
-                Part { connective: Some(*connective), children: children.to_vec(), ..Part::leaf(String::new(), None) }
-            }
+            Node::Connective(connective, _) => Subformula {
+                connective: Some(*connective),
+                children: children.to_vec(),
+                ..Subformula::leaf(String::new(), None)
+            },
         })
     }
 
