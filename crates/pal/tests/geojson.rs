@@ -90,7 +90,8 @@ fn obstacles_keep_the_order_of_the_file() {
     let text = read(&collection(r#", "bounds": [0,0,9,9]"#, &[&tall, SQUARE]), Meaning::Forbidden).unwrap();
     assert_eq!(
         text.formula.to_string(),
-        "x >= 0 & x <= 9 & y >= 0 & y <= 9 & !(y >= 1 & x <= 4 & y <= 4 & x >= 1) & !(y >= 1 & x <= 3 & y <= 3 & x >= 1)"
+        "x >= 0 & x <= 9 & y >= 0 & y <= 9 & !(y >= 1 & x <= 4 & y <= 4 & x >= 1) \
+         & !(y >= 1 & x <= 3 & y <= 3 & x >= 1)"
     );
 }
 
@@ -102,7 +103,7 @@ fn numbers_keep_every_digit() {
     assert!(planes.contains("y >= 0"), "{planes}");
     let square = r#"{"type":"Polygon","coordinates":[[[0.1,0],[0.3,0],[0.3,1],[0.1,1]]]}"#;
     assert_eq!(read(square, Meaning::Walkable).unwrap().formula.to_string(), "y >= 0 & 10*x <= 3 & y <= 1 & 10*x >= 1");
-    // The double 0.1 is a little more than 1/10 and the double 0.3 a little less than 3/10: both are members.
+    // The float64 0.1 is a little more than 1/10 and the float64 0.3 a little less than 3/10: both are members.
     let inside = members(square, Meaning::Walkable);
     assert!(inside.contains(&[0.1, 0.5]) && !inside.contains(&[0.1f64.next_down(), 0.5]));
     assert!(inside.contains(&[0.3, 0.5]) && !inside.contains(&[0.3f64.next_up(), 0.5]));
@@ -188,7 +189,8 @@ fn text_that_is_not_json_gives_line_and_column() {
 fn wrong_structure_names_the_place() {
     let in_feature = |geometry: &str| {
         format!(
-            "{{\"type\": \"FeatureCollection\", \"features\": [\n{{\"type\": \"Feature\", \"geometry\": null}},\n {{\"type\": \"Feature\", \"id\": \"b7\", \"geometry\": {geometry}}}]}}"
+            "{{\"type\": \"FeatureCollection\", \"features\": [\n{{\"type\": \"Feature\", \"geometry\": null}},\n \
+             {{\"type\": \"Feature\", \"id\": \"b7\", \"geometry\": {geometry}}}]}}"
         )
     };
     let multi = |rings: &str| {

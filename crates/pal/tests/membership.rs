@@ -1,4 +1,5 @@
-//! Membership is exact: against rational evaluation, on boundaries, one ulp beside them, and at the ends of the doubles.
+//! Membership is exact: it agrees with rational evaluation, on boundaries, one ulp beside them, and at the ends of the
+//! range of float64.
 
 mod common;
 
@@ -33,7 +34,8 @@ fn random_formulas_at_random_and_at_lattice_points() {
     }
 }
 
-/// Random lines through points that doubles hold exactly; there and one ulp to either side the filter cannot decide.
+/// Random lines through points that float64 represents exactly: there, and one ulp to either side, the filter cannot
+/// decide.
 #[test]
 fn on_edges_and_vertices_and_one_ulp_beside_them() {
     let [x, y] = reals(["x", "y"]);
@@ -52,7 +54,7 @@ fn on_edges_and_vertices_and_one_ulp_beside_them() {
         for formula in corner {
             let constraint = Constraint { formula, reals: vec![Var::new("x"), Var::new("y")], booleans: Vec::new() };
             let members = constraint.membership().unwrap();
-            assert!(members.exact_evaluations(&vertex, &[]) > 0, "on the vertex doubles decide nothing");
+            assert!(members.exact_evaluations(&vertex, &[]) > 0, "on the vertex float64 decides nothing");
             for px in beside(vertex[0]) {
                 for py in beside(vertex[1]) {
                     let want = holds(&constraint, &exact(&[px, py]), &[]);
@@ -66,9 +68,9 @@ fn on_edges_and_vertices_and_one_ulp_beside_them() {
     assert!(fallbacks * 10 >= tests * 9, "one ulp from the vertex only {fallbacks} of {tests} tests were in doubt");
 }
 
-/// Points along an edge that is no double's: the sign is right on both sides of it.
+/// Points along an edge that hardly any point with float64 coordinates lies on: the sign is right on both sides of it.
 #[test]
-fn along_an_edge_that_no_double_hits() {
+fn along_an_edge_between_the_numbers_of_float64() {
     let [x, y] = reals(["x", "y"]);
     let formula = (x.scaled(&ratio(1, 3)) + y.scaled(&ratio(1, 7))).le(ratio(1, 10));
     let constraint = Constraint::new(formula);
@@ -83,12 +85,12 @@ fn along_an_edge_that_no_double_hits() {
             inside += usize::from(want);
             fallbacks += members.exact_evaluations(&[px, py], &[]);
         }
-        assert_eq!(members.exact_evaluations(&[px, py + 1.0], &[]), 0, "far from the edge doubles suffice");
+        assert_eq!(members.exact_evaluations(&[px, py + 1.0], &[]), 0, "far from the edge float64 suffices");
     }
     assert!((2000..=4000).contains(&inside) && fallbacks > 5000, "{inside} inside, {fallbacks} exact evaluations");
 }
 
-/// Numbers at the ends of the doubles.
+/// Numbers at the ends of the range of float64, and some in between.
 const EXTREME: [f64; 13] = [
     0.0,
     -0.0,
@@ -143,10 +145,10 @@ fn huge_and_tiny_coefficients() {
     check_at_extremes(&terms);
 }
 
-/// Coefficients further apart than the whole range of doubles: the smaller one is lost when both are scaled into range,
-/// but times a huge coordinate it decides the sign.
+/// Coefficients further apart than the range of float64 is wide: the smaller one is lost when both are scaled into
+/// range, but times a huge coordinate it decides the sign.
 #[test]
-fn coefficients_further_apart_than_the_doubles() {
+fn coefficients_further_apart_than_the_range_of_float64() {
     let [x, y] = reals(["x", "y"]);
     let power = |k: usize| Rational::from(Integer::ONE << k);
     let mut terms = Vec::new();
@@ -193,7 +195,7 @@ fn a_batch_equals_one_by_one() {
 }
 
 /// Large batches in up to three dimensions go through a grid over the bounds. Its bins end at multiples of the steps
-/// below, and atoms of a random case have their own hyperplanes there: points on these ends and one ulp beside them,
+/// below, where atoms of a random case have their hyperplanes too. Points are tried on these ends, one ulp beside them,
 /// on the bounds and beyond them.
 #[test]
 fn a_large_batch_equals_one_by_one() {

@@ -1,4 +1,4 @@
-//! SMT-LIB text: what is read, what is refused and where, and what is written.
+//! SMT-LIB text: what is read, what is refused at which place, and what is written.
 
 use std::time::{Duration, Instant};
 

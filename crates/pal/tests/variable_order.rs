@@ -59,7 +59,7 @@ fn boolean_variables_are_in_order_of_declaration() {
 fn the_earliest_declaration_counts() {
     let [x, y] = reals(["x", "y"]);
     let before = x.le(1) & y.le(1);
-    // As when a cell of a notebook is run again.
+    // The same happens when a cell of a notebook is run again.
     let [y, x] = reals(["y", "x"]);
     let after = x.le(1) & y.le(1);
     assert_eq!((order(&before), order(&after)), (vec!["x".into(), "y".into()], vec!["y".into(), "x".into()]));
@@ -73,7 +73,7 @@ fn the_earliest_declaration_counts() {
     let newer = real("a");
     assert_eq!(order(&(&a + &b + &newer).le(1)), ["a", "b"]);
     assert_eq!(order(&(&newer + &b + &a).le(1)), ["a", "b"]);
-    // What cancels is gone.
+    // A variable whose coefficients cancel no longer occurs.
     assert_eq!(order(&((&a - &a) + &newer + &b).le(1)), ["b", "a"]);
     assert_eq!(order(&((&newer - &newer) + &a + &b).le(1)), ["a", "b"]);
 }
@@ -124,7 +124,7 @@ fn smtlib_has_the_order_of_its_declarations() {
     let constraint = parse_smtlib(SCRIPT).unwrap();
     assert_eq!(names(&constraint.reals), ["speed", "unused", "gap"]);
     assert_eq!(names(&constraint.booleans), ["night", "fog"]);
-    // The formula alone keeps it too.
+    // The formula alone keeps the order too.
     let formula = constraint.formula.clone();
     assert_eq!(order(&formula), ["speed", "gap"]);
     assert_eq!(names(&Constraint::from(formula).booleans), ["night", "fog"]);
@@ -149,7 +149,7 @@ fn what_is_written_is_read_back_in_the_same_order() {
 
 #[test]
 fn maps_have_x_before_y() {
-    // Only y is mentioned first, and only x at all in the second map.
+    // Variables of the same names are declared elsewhere in the other order, which must not matter.
     let [y, x] = reals(["y", "x"]);
     let newer_names_elsewhere = y.le(&x);
     let square = r#"{"type": "Polygon", "coordinates": [[[1, 10], [2, 10], [2, 20], [1, 20], [1, 10]]]}"#;
@@ -175,7 +175,8 @@ fn wmi_problems_have_the_order_of_their_domain() {
         "formula": "(var bool z)", "weights": "(const real 1)"}"#;
     assert_eq!(names(&Problem::parse(listed).unwrap().support.reals), ["speed", "gap"]);
     let tables = r#"{"domain": {"variables": ["speed", "gap"], "var_types": {"gap": "real", "speed": "real"},
-        "var_domains": {"gap": [0, 1], "speed": [0, 1]}}, "formula": "(const bool true)", "weights": "(const real 1)"}"#;
+        "var_domains": {"gap": [0, 1], "speed": [0, 1]}},
+        "formula": "(const bool true)", "weights": "(const real 1)"}"#;
     assert_eq!(names(&Problem::parse(tables).unwrap().support.reals), ["speed", "gap"]);
     let twice = line.replace("age", "gap");
     assert_eq!(Problem::parse(&twice).unwrap_err().to_string(), "variable `gap` is declared twice");

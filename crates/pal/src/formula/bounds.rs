@@ -125,7 +125,7 @@ impl Interval {
 }
 
 impl Bounds {
-    /// The bounds of one variable; a variable that is not listed is unbounded.
+    /// The bounds of one variable. Both ends are missing if it is not listed, or if nothing satisfies the formula.
     pub fn of(&self, var: &Var) -> Interval {
         match self {
             Bounds::Empty => Interval::default(),

@@ -1,4 +1,4 @@
-//! Formulas as people read them: `x <= 1 & !(y < 2 | b)`.
+//! Prints formulas in the notation that people read: `x <= 1 & !(y < 2 | b)`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn write_node(node: &Node, children: &[Arc<str>]) -> String {
     if text.len() > LIMIT { "(...)".to_string() } else { text }
 }
 
-/// `!(t <= b)` reads better as `t > b`.
+/// The text of a negation. `!(t <= b)` is written as `t > b`, which reads better.
 fn negation(inner: &Formula, text: &str) -> String {
     match inner.node() {
         Node::Atom(atom) => {

@@ -1,8 +1,8 @@
 //! GeoJSON maps as constraints over the reals `x` and `y`.
 //!
-//! The reader accepts a `FeatureCollection`, a `Feature` or a bare geometry; geometries are a `Polygon` or `MultiPolygon`
-//! with or without holes, and a `GeometryCollection` of these. Polygons may touch and overlap. Numbers are taken from
-//! the text digit by digit: `0.1` is 1/10.
+//! The reader accepts a `FeatureCollection`, a `Feature` or a bare geometry. A geometry is a `Polygon` or a
+//! `MultiPolygon`, with or without holes, or a `GeometryCollection` of these. Polygons may touch and overlap. Numbers
+//! are taken from the text digit by digit: `0.1` is 1/10.
 //!
 //! - Features without geometry (`null`), and polygons whose `coordinates` are empty, are skipped.
 //! - A third coordinate (altitude) is ignored, as RFC 7946 permits; in a `bbox` of six numbers, too.
@@ -33,8 +33,8 @@ pub struct GeoJsonOptions {
     /// What the polygons mean.
     pub meaning: Meaning,
     /// The rectangle `[x0, y0, x1, y1]` that allowed points lie in. It overrides the member `bounds` of the file, which
-    /// overrides its `bbox`. A `bbox` is used for [`Meaning::Forbidden`] only: it restricts nothing, it merely says where
-    /// the map ends.
+    /// overrides its `bbox`. A `bbox` is used for [`Meaning::Forbidden`] only: it restricts nothing, it merely says
+    /// where the map ends.
     pub bounds: Option<[Rational; 4]>,
 }
 

@@ -17,6 +17,7 @@ const MARGIN: f64 = 1e-6;
 /// Programs larger than this are not worth specialising for thousands of bins.
 const MAX_TESTS: usize = 5_000;
 
+/// A uniform grid over the bounding box of a formula, with a decision program for each of its bins.
 #[derive(Clone, Debug)]
 pub(super) struct ProgramGrid {
     axes: Vec<UniformAxis>,
@@ -25,6 +26,7 @@ pub(super) struct ProgramGrid {
     tests: Vec<Test>,
 }
 
+/// One axis of the grid: an interval cut into bins of equal width.
 #[derive(Clone, Debug)]
 struct UniformAxis {
     low: f64,

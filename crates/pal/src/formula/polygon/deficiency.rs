@@ -1,4 +1,4 @@
-//! A ring as a formula, by its convex-deficiency tree.
+//! Describes a ring by a formula, which follows its convex-deficiency tree.
 //!
 //! A polygon is its convex hull without its pockets. A pocket is bounded by a chain of the polygon's own edges and by
 //! a *lid*, the hull edge that closes it; it is itself a simple polygon, so the description repeats inside it.
@@ -32,7 +32,7 @@ pub(super) enum RingSide {
     Hollow,
 }
 
-/// A polygon of the tree: its hull edges as literals, and its pockets by number.
+/// A node of the tree, which is a polygon: its hull edges as literals, and the numbers of its pockets.
 struct HullNode {
     side: RingSide,
     literals: Vec<Formula>,
@@ -46,7 +46,7 @@ pub(super) fn ring_formula(corners: &[[Rational; 2]], side: RingSide, x: &Linear
     let first = (0..corners.len()).min_by_key(|&k| points.rank(k)).unwrap_or(0);
     let mut chain: Vec<usize> = (first..corners.len()).chain(0..first).collect();
     chain.push(first);
-    // Numbers instead of recursion: a spiral is as deep as it has turns.
+    // Polygons are numbered instead of visited recursively, because the tree of a spiral is as deep as it has turns.
     let mut nodes: Vec<HullNode> = Vec::new();
     let mut chains = vec![(chain, side)];
     let mut next = 0;
@@ -96,7 +96,7 @@ impl RingSide {
 fn hull_edges(points: &Points, chain: &[usize]) -> Vec<(usize, usize)> {
     let mut order: Vec<usize> = (0..chain.len()).collect();
     order.sort_unstable_by_key(|&k| (points.rank(chain[k]), k));
-    // The first point of the whole ring ends its chain as well.
+    // The first point of the ring is also the last point of its chain.
     order.dedup_by_key(|k| points.rank(chain[*k]));
     let mut on_hull = vec![false; chain.len()];
     let mut border: Vec<usize> = Vec::new();
@@ -121,10 +121,10 @@ fn hull_edges(points: &Points, chain: &[usize]) -> Vec<(usize, usize)> {
     corners.windows(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
-/// The closed half-plane on the left of `a -> b`, or on its right.
+/// The closed half-plane on the left of `a -> b` for the solid side, and on its right for the hollow side.
 fn half_plane(a: &[Rational; 2], b: &[Rational; 2], side: RingSide, x: &Linear, y: &Linear) -> Formula {
     let (dx, dy) = (&b[0] - &a[0], &b[1] - &a[1]);
-    // Zero on the line, positive on its right.
+    // This term is zero on the line and positive on its right.
     let mut right = x.scaled(&dy);
     right.add_scaled(y, &-&dx);
     right = right + (&dx * &a[1] - &dy * &a[0]);

@@ -1,4 +1,4 @@
-//! What can be wrong with a polygon, said in the coordinates of the input.
+//! What can be wrong with a polygon, in the coordinates of the input.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use crate::number::Rational;
 /// An edge of a ring as the user wrote it: edge `k` runs from point `k` of the list to the next different one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edge {
-    /// Position of the first end in the list given to [`Ring::new`](super::Ring::new), from 0.
+    /// The position of the first end in the list given to [`Ring::new`](super::Ring::new), from 0.
     pub index: usize,
-    /// The first end.
+    /// The point at which the edge starts.
     pub from: [Rational; 2],
-    /// The second end.
+    /// The point at which the edge ends.
     pub to: [Rational; 2],
 }
 
 /// Why points do not form a simple polygon.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolygonError {
-    /// Nothing to enclose.
+    /// The ring has fewer than three distinct points, so it encloses nothing.
     #[error("a ring needs at least 3 distinct points, this one has {distinct}")]
     TooFewPoints {
-        /// How many there are.
+        /// The number of distinct points.
         distinct: usize,
     },
     /// All points lie on one line.
     #[error("all {distinct} points of the ring lie on one line, so it encloses no area")]
     ZeroArea {
-        /// How many distinct points there are.
+        /// The number of distinct points.
         distinct: usize,
     },
     /// Two edges of a ring meet elsewhere than in the end they share.
@@ -43,19 +43,19 @@ pub enum PolygonError {
         "{edge} of hole {hole} {how} {outer} of the outer ring; a hole may touch the outer ring in single points only"
     )]
     HoleMeetsOuter {
-        /// Which hole, from 0.
+        /// The number of the hole, counted from 0.
         hole: usize,
         /// The hole's edge.
         edge: Box<Edge>,
         /// The outer ring's edge.
         outer: Box<Edge>,
-        /// `crosses` or `runs along`.
+        /// How the edges meet: the first one `crosses` or `runs along` the second.
         how: &'static str,
     },
     /// Part of a hole lies outside the outer ring.
     #[error("hole {hole} leaves the outer ring at {}; a hole must lie inside it", show_point(at))]
     HoleOutside {
-        /// Which hole, from 0.
+        /// The number of the hole, counted from 0.
         hole: usize,
         /// A point of the hole's boundary that is outside.
         at: Box<[Rational; 2]>,
@@ -63,15 +63,15 @@ pub enum PolygonError {
     /// Edges of two holes cross or run along each other.
     #[error("{edge} of hole {hole} {how} {other_edge} of hole {other}; merge the two holes into one ring")]
     HolesMeet {
-        /// Which hole, from 0.
+        /// The number of the hole, counted from 0.
         hole: usize,
-        /// Its edge.
+        /// The edge of the first hole.
         edge: Box<Edge>,
-        /// The other hole.
+        /// The number of the other hole, counted from 0.
         other: usize,
         /// The other hole's edge.
         other_edge: Box<Edge>,
-        /// `crosses` or `runs along`.
+        /// How the edges meet: the first one `crosses` or `runs along` the second.
         how: &'static str,
     },
     /// One hole reaches into another.
@@ -80,9 +80,9 @@ pub enum PolygonError {
         show_point(at)
     )]
     HolesOverlap {
-        /// Which hole, from 0.
+        /// The number of the hole, counted from 0.
         hole: usize,
-        /// The hole it lies in.
+        /// The number of the hole that it reaches into, counted from 0.
         other: usize,
         /// A point of the first hole's boundary that lies in the other.
         at: Box<[Rational; 2]>,

@@ -1,4 +1,4 @@
-//! Whether holes lie inside their outer ring and apart from each other.
+//! Checks that holes lie inside their outer ring and apart from each other.
 //!
 //! Two rings that neither cross nor run along each other have only single points in common, and these cut their
 //! boundaries into pieces that stay on one side. One point of each piece that starts or ends in a common point decides.
@@ -12,7 +12,8 @@ use super::points::{Points, turn};
 use super::ring::Ring;
 use crate::number::Rational;
 
-/// For a ring (0 is the outer one) and another ring it touches: the touched edges, with the points on each.
+/// For every pair of a ring (0 is the outer one) and another ring that it touches: the touched edges, each with the
+/// points on it.
 type Contacts = BTreeMap<[usize; 2], BTreeMap<usize, Vec<usize>>>;
 
 pub(super) fn check(outer: &Ring, holes: &[Ring]) -> Result<(), PolygonError> {
@@ -22,7 +23,7 @@ pub(super) fn check(outer: &Ring, holes: &[Ring]) -> Result<(), PolygonError> {
     let rings: Vec<&Ring> = std::iter::once(outer).chain(holes).collect();
     let points = Points::new(rings.iter().flat_map(|ring| ring.points()).collect());
     let mut edges: Vec<Segment> = Vec::new();
-    // Of each edge: its ring and its number there.
+    // For each edge: its ring and its number in that ring.
     let mut owner: Vec<[usize; 2]> = Vec::new();
     for (number, ring) in rings.iter().enumerate() {
         let (start, count) = (edges.len(), ring.points().len());
@@ -72,7 +73,8 @@ pub(super) fn check(outer: &Ring, holes: &[Ring]) -> Result<(), PolygonError> {
     Ok(())
 }
 
-/// Rings are numbered from the outer one, edges in the order of rings: `first` is of the outer ring if either is.
+/// The error for two edges, given by ring and number, that cross or run along each other. Rings are numbered from the
+/// outer one and edges in the order of rings, so `first` belongs to the outer ring if either of the two does.
 fn conflict_error(rings: &[&Ring], first: [usize; 2], second: [usize; 2], how: &'static str) -> PolygonError {
     let edge = |[ring, k]: [usize; 2]| Box::new(rings[ring].edge(k));
     match first[0] {

@@ -12,9 +12,9 @@ pub(super) type Segment = [usize; 2];
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meeting {
     Apart,
-    /// One point, which is an end of at least one of them.
+    /// One point, which is an end of at least one of the segments.
     Touch(usize),
-    /// One point, inside both.
+    /// One point, which is an inner point of both segments.
     Cross,
     /// A segment of positive length.
     Overlap,

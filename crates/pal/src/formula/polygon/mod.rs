@@ -25,7 +25,7 @@ use super::{Formula, Linear};
 use crate::number::Rational;
 use deficiency::{RingSide, ring_formula};
 
-/// A simple polygon with holes.
+/// A simple polygon, which may have holes.
 ///
 /// ```
 /// use pal::formula::{reals, Polygon, Ring};
@@ -62,12 +62,12 @@ impl Polygon {
         &self.outer
     }
 
-    /// The holes, as given.
+    /// The holes, in the order in which they were given.
     pub fn holes(&self) -> &[Ring] {
         &self.holes
     }
 
-    /// The exact area, without that of the holes.
+    /// The exact area of the polygon, without the area of its holes.
     pub fn area(&self) -> Rational {
         self.holes.iter().fold(self.outer.area(), |area, hole| area - hole.area())
     }

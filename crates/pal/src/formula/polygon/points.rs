@@ -43,7 +43,7 @@ impl<'a> Points<'a> {
         self.exact[i]
     }
 
-    /// Position in lexicographic order (by x, then y); equal exactly for equal points.
+    /// The ranks of the coordinates of a point. They compare lexicographically (by x, then y) as the points do.
     pub(super) fn rank(&self, i: usize) -> [u32; 2] {
         self.ranks[i]
     }
@@ -66,7 +66,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// The turn of a path through points that belong to no set.
+/// The turn of the path `a -> b -> c` through any three points, in the sense of [`Points::turn`].
 pub(super) fn turn(a: &[Rational; 2], b: &[Rational; 2], c: &[Rational; 2]) -> Ordering {
     let left = (&b[0] - &a[0]) * (&c[1] - &a[1]);
     left.cmp(&((&b[1] - &a[1]) * (&c[0] - &a[0])))

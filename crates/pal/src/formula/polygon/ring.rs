@@ -39,7 +39,7 @@ impl Ring {
         if distinct < 3 {
             return Err(PolygonError::TooFewPoints { distinct });
         }
-        // Of equal neighbours the last stays: the edge that leaves it is the one with that position.
+        // The last of several equal neighbours stays: the edge that leaves it is the one with that position.
         let next = |i: usize| (i + 1) % points.len();
         let corners: Vec<usize> = (0..points.len()).filter(|&i| set.rank(i) != set.rank(next(i))).collect();
         if (2..corners.len()).all(|k| set.turn(corners[0], corners[1], corners[k]).is_eq()) {
@@ -86,7 +86,7 @@ impl Ring {
         (0..count).all(|k| set.turn(k, (k + 1) % count, (k + 2) % count).is_gt())
     }
 
-    /// Edge `k` as it was given.
+    /// Edge `k` of the ring, as it stands in the list that was given.
     pub(super) fn edge(&self, k: usize) -> Edge {
         let (from, to) = (&self.points[k], &self.points[(k + 1) % self.points.len()]);
         let (from, to) = if self.clockwise { (to, from) } else { (from, to) };
@@ -110,7 +110,8 @@ fn check_simple(set: &Points, corners: &[usize]) -> Result<(), PolygonError> {
     Err(PolygonError::SelfIntersection { first: edge(edges[i]), second: edge(edges[j]) })
 }
 
-/// `Greater` for counterclockwise. The lowest of the leftmost corners is convex, so its turn is that of the ring.
+/// The winding of a ring: `Greater` for counterclockwise, `Less` for clockwise. The lowest of the leftmost corners is
+/// convex, so the ring winds as the path turns there.
 fn winding(set: &Points, corners: &[usize]) -> Ordering {
     let count = corners.len();
     let leftmost = (0..count).min_by_key(|&k| set.rank(corners[k])).unwrap_or(0);

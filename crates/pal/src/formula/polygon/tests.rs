@@ -1,4 +1,4 @@
-//! Polygons against slow independent definitions: crossing numbers for membership, all pairs for simplicity.
+//! Compares polygons with slow independent definitions: crossing numbers for membership, all pairs for simplicity.
 
 use super::*;
 use crate::formula::{Membership, Var, reals};
@@ -40,7 +40,7 @@ enum Place {
     Outside,
 }
 
-/// By definition: on some edge, or an odd number of crossings to the right.
+/// Where a point lies, by definition: on some edge, or inside if a ray to the right crosses an odd number of edges.
 fn locate(corners: &[[Rational; 2]], p: &[Rational; 2]) -> Place {
     let mut odd = false;
     for k in 0..corners.len() {
@@ -78,7 +78,7 @@ fn agree_everywhere(polygon: &Polygon, size: usize) {
     }
 }
 
-/// A random simple polygon: a triangle whose edges are bent outwards and inwards again and again.
+/// A random simple polygon: a triangle into which further corners are inserted as long as the ring stays simple.
 fn random_corners(dice: &mut Dice, size: usize, bends: usize) -> Vec<Corner> {
     let mut corners = loop {
         let start = [dice.corner(size), dice.corner(size), dice.corner(size)];
@@ -194,7 +194,7 @@ fn a_ring_is_accepted_exactly_when_no_two_edges_meet() {
     assert!(simple > 300 && tangled > 300, "{simple} {tangled}");
 }
 
-/// Edges meet elsewhere than in a shared end: solved as `a + s (b - a) = c + t (d - c)`.
+/// Whether edges meet elsewhere than in a shared end, found by solving `a + s (b - a) = c + t (d - c)`.
 fn in_conflict(corners: &[Corner], i: usize, j: usize) -> bool {
     let end = |k: usize| corners[k % corners.len()];
     let ([a, b], [c, d]) = ([end(i), end(i + 1)], [end(j), end(j + 1)]);
@@ -275,7 +275,7 @@ fn holes_must_lie_inside_and_apart() {
         (vec![square(1, 1, 2), square(2, 2, 2)], "of hole 0 crosses edge"),
         (vec![square(1, 1, 3), square(2, 2, 1)], "hole 1 lies inside hole 0 at (2.5, 2)"),
         (vec![square(1, 1, 1), square(1, 1, 1)], "runs along"),
-        // Touches the boundary in single points, with its vertices or with theirs, yet lies outside.
+        // These holes touch the boundary, with their vertices or with those of the ring, from outside and from inside.
         (vec![ring(&[[0, 10], [5, 5], [10, 10]]).unwrap()], "runs along"),
         (vec![ring(&[[5, 5], [6, 8], [4, 8]]).unwrap()], "hole 0 leaves the outer ring at (5.5, 6.5)"),
         (vec![ring(&[[2, 5], [8, 5], [5, 1]]).unwrap()], "no error"),
@@ -303,7 +303,7 @@ fn atoms_are_the_edges_and_one_lid_per_pocket() {
     let count = |corners: &[Corner]| Polygon::from(ring(corners).unwrap()).to_formula(&x, &y).atoms().len();
     assert_eq!(count(&[[0, 0], [4, 0], [4, 4], [0, 4]]), 4);
     assert_eq!(count(&[[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2]]), 7);
-    // A comb whose teeth end on one line: five lids and tips, one literal.
+    // The teeth of this comb end on one line, so the five lids and tips give one literal.
     assert_eq!(
         count(&[[0, 0], [5, 0], [5, 3], [4, 3], [4, 1], [3, 1], [3, 3], [2, 3], [2, 1], [1, 1], [1, 3], [0, 3]]),
         4 + 5
@@ -357,7 +357,7 @@ fn deep_pockets_and_long_rings_are_fast_and_exact() {
     println!("spiral: {:?}", start.elapsed());
     assert_eq!(ring(&comb).unwrap().points().len(), comb.len());
     println!("comb on the grid: {:?}", start.elapsed());
-    // The same with coordinates that no 64-bit grid holds.
+    // The same comb with coordinates that do not fit in a 64-bit grid.
     let fine: Vec<[Rational; 2]> = comb
         .iter()
         .map(|p| p.map(|c| Rational::from(c) + parse_rational("0.1234567890123456789012345").unwrap()))
@@ -366,6 +366,6 @@ fn deep_pockets_and_long_rings_are_fast_and_exact() {
     println!("comb in rationals: {:?}", start.elapsed());
     let [x, y] = reals(["x", "y"]);
     assert!(fine.to_formula(&x, &y).atoms().len() > 3750);
-    // Generous: a second in an optimised build.
+    // The limit is generous: an optimised build takes a second.
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }

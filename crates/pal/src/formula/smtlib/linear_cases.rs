@@ -1,8 +1,8 @@
-//! Real terms with `ite` inside.
+//! Real terms that contain `ite`: linear terms distinguished by cases.
 //!
-//! A term over `ite` is a decision tree with a linear term at every leaf, kept in pre-order: a branch is followed by the
-//! steps of its `then` part and then those of its `else` part. Arithmetic combines leaves; a condition that
-//! was decided further up is not asked again, so `(+ t t)` has as many cases as `t`.
+//! Such a term is a decision tree with a linear term at every leaf, stored in pre-order: a branch is followed by the
+//! steps of its `then` part and then those of its `else` part. Arithmetic combines leaves; a condition that was decided
+//! further up is not tested again, so `(+ t t)` has as many cases as `t`.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -17,7 +17,7 @@ pub(super) const MAX_CASES: usize = 4096;
 /// Numbers with more bits than this are refused: squaring a number 60 times in a `let` chain would fill the memory.
 pub(super) const MAX_BITS: usize = 100_000;
 
-/// Why a term has no value here.
+/// Why the arithmetic refuses a term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     Cases,
@@ -32,7 +32,7 @@ enum Step {
     Leaf(Rc<Linear>),
 }
 
-/// A linear term that may depend on conditions.
+/// A real term that is linear in every case: a decision tree over conditions with a linear term at every leaf.
 #[derive(Clone)]
 pub(crate) struct LinearCases {
     steps: Vec<Step>,
@@ -44,7 +44,7 @@ impl From<Linear> for LinearCases {
     }
 }
 
-/// Identity of a condition up to negation. Equal planes share memory, so their address will do.
+/// The identity of a condition up to negation. Equal planes share memory, so they are compared by address.
 #[derive(PartialEq, Eq, Hash)]
 enum Condition {
     Atom(*const Plane, Relation),
@@ -52,7 +52,7 @@ enum Condition {
     Shared(*const Node),
 }
 
-/// The condition without its negation, and whether there was none.
+/// The condition without its negation, and whether it was without negation before.
 fn condition(formula: &Formula) -> (Condition, bool) {
     let (inner, positive) = match formula.node() {
         Node::Connective(Connective::Not, children) => (children.first().unwrap_or(formula), false),
@@ -66,7 +66,7 @@ fn condition(formula: &Formula) -> (Condition, bool) {
     (key, positive)
 }
 
-/// Conditions decided on the way from the root to here.
+/// The conditions that are decided on the way from the root of a tree to the current step.
 #[derive(Default)]
 struct Path {
     decided: HashMap<Condition, bool>,
@@ -93,7 +93,7 @@ impl Path {
         self.open.push((branch.clone(), true));
     }
 
-    /// Moves on to the next part after a leaf.
+    /// Moves on to the next part of the tree after a leaf.
     fn advance(&mut self) {
         while let Some((branch, in_then)) = self.open.pop() {
             if in_then {
@@ -107,7 +107,7 @@ impl Path {
 }
 
 impl LinearCases {
-    /// The term if it has no cases.
+    /// The linear term, if there is only one case.
     pub(crate) fn as_linear(&self) -> Option<&Linear> {
         match self.steps.as_slice() {
             [Step::Leaf(term)] => Some(term),
@@ -122,13 +122,13 @@ impl LinearCases {
         }
     }
 
-    /// Bits of the longest number in it.
+    /// The number of bits of the longest number in the term.
     pub(super) fn bits(&self) -> usize {
         let leaf = |step: &Step| if let Step::Leaf(term) = step { bits(term) } else { 0 };
         self.steps.iter().map(leaf).max().unwrap_or(0)
     }
 
-    /// `self + factor * other`, in place where there are no cases. The caller watches the size of numbers.
+    /// Adds `factor * other`, in place where both have only one case. The caller limits the size of numbers.
     pub(super) fn add_scaled(&mut self, other: &LinearCases, factor: &Rational) -> Result<(), Refusal> {
         if let (Some(sum), Some(term)) = (self.as_linear_mut(), other.as_linear()) {
             sum.add_scaled(term, factor);
@@ -160,7 +160,7 @@ impl LinearCases {
         })
     }
 
-    /// `yes` where the condition holds, `no` elsewhere.
+    /// The term that equals `yes` where the condition holds, and `no` elsewhere.
     pub(super) fn ite(test: &Formula, yes: &LinearCases, no: &LinearCases) -> Result<LinearCases, Refusal> {
         match test.as_constant() {
             Some(true) => return Ok(yes.clone()),
@@ -178,7 +178,7 @@ impl LinearCases {
         Ok(LinearCases { steps: out })
     }
 
-    /// Where the `else` part of each branch starts.
+    /// The step at which the `else` part of each branch starts.
     fn else_parts(&self) -> Vec<usize> {
         let mut ends = vec![0; self.steps.len()];
         let mut starts = Vec::new();
@@ -192,7 +192,7 @@ impl LinearCases {
         ends
     }
 
-    /// Appends the tree with decided branches taken and leaves mapped.
+    /// Appends the tree to `out`, without the branches that `path` decides and with `map` applied to its leaves.
     fn copy_under(
         &self,
         path: &Path,
@@ -224,7 +224,7 @@ impl LinearCases {
         Ok(())
     }
 
-    /// The operation on every pair of leaves that can occur together.
+    /// Applies an operation to every pair of leaves that can occur together.
     fn combine(
         &self,
         other: &LinearCases,
@@ -247,13 +247,13 @@ impl LinearCases {
         Ok(LinearCases { steps: out })
     }
 
-    /// The formula that holds where the case that applies passes the test.
+    /// The formula that holds at a point if the linear term of the case that applies there satisfies `leaf`.
     pub(super) fn test(&self, mut leaf: impl FnMut(&Linear) -> Formula) -> Formula {
         let mut results: Vec<Formula> = Vec::new();
         for step in self.steps.iter().rev() {
             let result = match step {
                 Step::Leaf(term) => leaf(term),
-                // Backwards, the `then` part is the last one finished.
+                // The steps are visited backwards, so the `then` part was finished last.
                 Step::Branch(test) => match (results.pop(), results.pop()) {
                     (Some(yes), Some(no)) => test.clone().ite(yes, no),
                     _ => continue,

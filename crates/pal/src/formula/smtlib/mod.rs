@@ -1,7 +1,7 @@
-//! SMT-LIB 2 text: quantifier-free linear real arithmetic with Booleans, read and written.
+//! Reads and writes SMT-LIB 2 text: quantifier-free linear real arithmetic with Booleans.
 //!
 //! Reading goes text -> [`sexpr`] (a flat tree with positions) -> [`script`] (commands) -> [`term`] (formulas). Nothing
-//! on the way recurses, so deep nesting costs memory and never the stack; a `let` or a `define-fun` without
+//! on the way recurses, so deep nesting takes memory but cannot overflow the stack; a `let` or a `define-fun` without
 //! parameters is evaluated once and its value shared, so that formulas stay as small as their text.
 //!
 //! Beyond the standard, a bare negative number such as `-3` is read as a number, since people write it.
@@ -26,9 +26,9 @@ use super::{Constraint, Formula};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct SmtError {
-    /// 1-based.
+    /// The line, counted from 1.
     pub line: usize,
-    /// 1-based, in characters.
+    /// The column, counted in characters from 1.
     pub column: usize,
     /// What is wrong and what would work.
     pub message: String,

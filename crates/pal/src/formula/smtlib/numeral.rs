@@ -1,4 +1,4 @@
-//! Numbers in SMT-LIB text: numerals and decimals, exactly.
+//! Numbers in SMT-LIB text: numerals and decimals are read and written exactly.
 
 use super::SmtError;
 use super::sexpr::Sexpr;

@@ -34,7 +34,7 @@ pub(super) enum Operator {
     ToReal,
 }
 
-/// An argument and where it stands.
+/// The value of an argument and its place in the text.
 pub(super) type Argument<'t> = (Value, Sexpr<'t>);
 
 impl Operator {
@@ -64,7 +64,7 @@ impl Operator {
         })
     }
 
-    /// Refuses a wrong number of arguments.
+    /// Returns an error if the operator does not take this number of arguments.
     pub(super) fn check_count(self, term: Sexpr<'_>, name: &str, count: usize) -> Result<(), SmtError> {
         let (least, most, wanted) = match self {
             Operator::Not | Operator::ToReal => (1, 1, "exactly one argument"),
@@ -116,7 +116,7 @@ impl Operator {
     }
 }
 
-/// The error for a term that the arithmetic cannot take.
+/// The error for a term that the arithmetic refuses.
 fn explain(refusal: Refusal, term: Sexpr<'_>) -> SmtError {
     let shown = term.excerpt();
     term.error(match refusal {
@@ -194,14 +194,14 @@ fn fold(
     Ok(Value::Real(result))
 }
 
-/// `left - right  relation  0`, case by case.
+/// The formula `left - right relation 0`, case by case.
 fn compare(term: Sexpr<'_>, left: &LinearCases, right: &LinearCases, relation: Relation) -> Result<Formula, SmtError> {
     let mut difference = left.clone();
     difference.add_scaled(right, &Rational::from(-1)).map_err(|refusal| explain(refusal, term))?;
     Ok(difference.test(|leaf| Formula::compare(leaf, relation)))
 }
 
-/// Every argument in relation with the next one; `swapped` turns the relation around.
+/// The formula that every argument is in the relation with the next one; `swapped` exchanges the two sides.
 fn chain(
     term: Sexpr<'_>,
     arguments: Vec<Argument<'_>>,

@@ -1,4 +1,4 @@
-//! Names and what they stand for.
+//! The global names of an SMT-LIB script and what they stand for.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,17 +10,17 @@ use super::linear_cases::LinearCases;
 use super::operator::Operator;
 use super::sexpr::{Kind, Sexpr};
 
-/// The sorts that there are.
+/// The sorts of SMT-LIB that are supported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
-    /// a truth value
+    /// The sort of truth values.
     Bool,
-    /// a real number
+    /// The sort of real numbers.
     Real,
 }
 
 impl Sort {
-    /// Reads a sort.
+    /// Reads the name of a sort.
     pub(super) fn read(text: Sexpr<'_>) -> Result<Sort, SmtError> {
         match text.symbol() {
             Some("Real") => Ok(Sort::Real),
@@ -37,17 +37,17 @@ impl Sort {
     }
 }
 
-/// What a term denotes.
+/// The value of a term of either sort, as a function of the variables.
 #[derive(Clone)]
 pub(crate) enum Value {
-    /// a truth value that depends on the variables
+    /// A truth value that depends on the variables.
     Bool(Formula),
-    /// a real number that depends on the variables
+    /// A real number that depends on the variables.
     Real(Rc<LinearCases>),
 }
 
 impl Value {
-    /// The variable as a term of that sort.
+    /// The value of a variable of the given sort.
     pub(super) fn variable(var: Var, sort: Sort) -> Value {
         match sort {
             Sort::Bool => Value::Bool(Formula::from(var)),
@@ -59,7 +59,7 @@ impl Value {
         Value::Real(Rc::new(LinearCases::from(term.into())))
     }
 
-    /// Its sort.
+    /// The sort of the value.
     pub(crate) fn sort(&self) -> Sort {
         match self {
             Value::Bool(_) => Sort::Bool,
@@ -68,12 +68,12 @@ impl Value {
     }
 }
 
-/// A `define-fun` with parameters: expanded wherever it is called.
+/// A `define-fun` with parameters, which is expanded wherever it is called.
 pub(super) struct Macro<'t> {
     pub(super) name: &'t str,
     pub(super) parameters: Vec<(&'t str, Sort)>,
     pub(super) body: Sexpr<'t>,
-    /// Only names declared before this one are visible in the body.
+    /// The number of names that were declared before this one: only these are visible in the body.
     pub(super) serial: usize,
 }
 
@@ -87,15 +87,15 @@ pub(super) enum Definition<'t> {
 struct Global<'t> {
     definition: Definition<'t>,
     serial: usize,
-    /// Where it was declared, if in this text.
+    /// The place of the declaration, if it is in this text.
     declared: Option<Sexpr<'t>>,
 }
 
-/// The global names of a script, and what its terms share.
+/// The global names of a script, and the work that was spent on expanding its macros.
 #[derive(Default)]
 pub(crate) struct Scope<'t> {
     globals: HashMap<&'t str, Global<'t>>,
-    /// Terms visited inside macros so far.
+    /// The number of terms that were visited inside macros so far.
     pub(super) expanded: usize,
 }
 
@@ -108,7 +108,7 @@ pub(super) fn is_built_in(name: &str) -> bool {
 }
 
 impl<'t> Scope<'t> {
-    /// The variables of a constraint. The error is a message without position.
+    /// The scope in which the variables of a constraint are declared. The error is a message without a position.
     pub(crate) fn of_constraint(constraint: &'t Constraint) -> Result<Scope<'t>, String> {
         let mut scope = Scope::default();
         let reals = constraint.reals.iter().map(|var| (var, Sort::Real));
@@ -122,12 +122,12 @@ impl<'t> Scope<'t> {
         Ok(scope)
     }
 
-    /// The number that the next declaration gets.
+    /// The serial number of the next declaration.
     pub(super) fn serial(&self) -> usize {
         self.globals.len()
     }
 
-    /// Declares a global name.
+    /// Declares a global name and returns it.
     pub(super) fn define(&mut self, symbol: Sexpr<'t>, definition: Definition<'t>) -> Result<&'t str, SmtError> {
         let name = new_name(symbol)?;
         if let Some(earlier) = self.globals.get(name) {
@@ -145,12 +145,12 @@ impl<'t> Scope<'t> {
         Ok(name)
     }
 
-    /// What the name stands for, if it was declared before number `horizon`.
+    /// What the name stands for, if the serial number of its declaration is below `horizon`.
     pub(super) fn definition(&self, name: &str, horizon: usize) -> Option<&Definition<'t>> {
         self.globals.get(name).filter(|global| global.serial < horizon).map(|global| &global.definition)
     }
 
-    /// The error for a name that stands for nothing.
+    /// The error for a name that is not declared, or not yet.
     pub(super) fn unknown(&self, symbol: Sexpr<'t>, locals: impl Iterator<Item = &'t str>, called: bool) -> SmtError {
         let name = symbol.symbol().unwrap_or("");
         let shown = symbol.excerpt();

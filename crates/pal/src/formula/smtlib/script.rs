@@ -1,4 +1,4 @@
-//! Scripts: the commands of SMT-LIB.
+//! Executes the commands of an SMT-LIB script.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -142,12 +142,13 @@ fn parameter_list<'t>(list: Sexpr<'t>) -> Result<Vec<(&'t str, Sort)>, SmtError>
     Ok(parameters)
 }
 
-/// The error for a command that does nothing here.
+/// The error for a command that is not supported.
 fn refused(head: Sexpr<'_>) -> SmtError {
     let shown = head.excerpt();
     let reason = match head.plain_symbol().unwrap_or("") {
         "push" | "pop" | "reset" | "reset-assertions" => {
-            "a constraint is one set of assertions, without a stack; keep the assertions you mean and remove this command"
+            "a constraint is one set of assertions, without a stack; \
+             keep the assertions you mean and remove this command"
         }
         "check-sat-assuming" => "assert the assumptions instead",
         "declare-sort" | "define-sort" | "declare-datatype" | "declare-datatypes" => {

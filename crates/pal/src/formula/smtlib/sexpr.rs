@@ -6,29 +6,29 @@
 
 use super::SmtError;
 
-/// What an s-expression is.
+/// The kinds of s-expressions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// `( .. )`
+    /// A list in parentheses: `( .. )`.
     List,
     /// A plain symbol such as `x` or `<=`.
     Symbol,
-    /// `|a symbol in bars|`, which never denotes a keyword of the language.
+    /// A symbol in bars, `|a symbol|`, which is never a reserved word of the language.
     Quoted,
-    /// A token that starts like a number; whether it is one is for the term reader to say.
+    /// A token that starts like a number. Whether it is one is decided where terms are read.
     Number,
-    /// `:named`
+    /// A keyword such as `:named`.
     Keyword,
-    /// `"text"`
+    /// A string: `"text"`.
     Text,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
-    /// Byte range in the text.
+    /// The range of bytes in the text.
     start: u32,
     end: u32,
-    /// The entry after this one and all its descendants.
+    /// The index of the entry that follows this one and all its descendants.
     next: u32,
     kind: Kind,
 }
@@ -58,7 +58,7 @@ fn ends_token(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b'(' | b')' | b';' | b'"' | b'|')
 }
 
-/// `3`, `0.5`, `1e-3` and, with a sign or a leading point, `-3`, `.5`, `-.5`.
+/// Whether a token starts like a number: `3`, `0.5`, `1e-3` and, with a sign or a leading point, `-3`, `.5`, `-.5`.
 pub(super) fn looks_numeric(token: &str) -> bool {
     let unsigned = token.strip_prefix(['-', '+']).unwrap_or(token);
     let digits = unsigned.strip_prefix('.').unwrap_or(unsigned);
@@ -66,7 +66,7 @@ pub(super) fn looks_numeric(token: &str) -> bool {
 }
 
 impl<'t> Tree<'t> {
-    /// Reads all of the text.
+    /// Reads all s-expressions of the text.
     pub(crate) fn parse(text: &'t str) -> Result<Tree<'t>, SmtError> {
         if u32::try_from(text.len()).is_err() {
             return Err(SmtError::at(text, 0, "the text is larger than 4 GiB; split it"));
@@ -74,7 +74,7 @@ impl<'t> Tree<'t> {
         let bytes = text.as_bytes();
         let mut tree = Tree { text, entries: Vec::new() };
         let mut open: Vec<usize> = Vec::new();
-        // Some editors put a byte-order mark in front.
+        // Some editors start a file with a byte order mark.
         let mut at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         while let Some(&byte) = bytes.get(at) {
             let start = at;
@@ -162,7 +162,7 @@ fn find(bytes: &[u8], at: usize, wanted: impl Fn(u8) -> bool) -> usize {
     bytes.iter().skip(at).position(|b| wanted(*b)).map_or(bytes.len(), |k| at + k)
 }
 
-/// Behind the closing quote of a string; a doubled quote stands for one quote.
+/// The position after the closing quote of a string, in which two quotes in a row stand for one quote.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at = find(bytes, at, |b| b == b'"') + 1;
@@ -198,12 +198,12 @@ impl<'t> Sexpr<'t> {
         self.tree.entries[self.index]
     }
 
-    /// What it is.
+    /// The kind of the s-expression.
     pub(crate) fn kind(self) -> Kind {
         self.entry().kind
     }
 
-    /// Its text as written, bars and quotes included.
+    /// The text of the s-expression as written, including bars and quotes.
     pub(crate) fn text(self) -> &'t str {
         let entry = self.entry();
         self.tree.text.get(entry.start as usize..entry.end as usize).unwrap_or("")
@@ -223,22 +223,22 @@ impl<'t> Sexpr<'t> {
         if self.kind() == Kind::Symbol { Some(self.text()) } else { None }
     }
 
-    /// The elements of a list; nothing for anything else.
+    /// The elements of a list; anything else has no elements.
     pub(crate) fn items(self) -> impl Iterator<Item = Sexpr<'t>> {
         Items { tree: self.tree, at: self.index + 1, end: self.entry().next as usize }
     }
 
-    /// The elements, if this is a list.
+    /// The elements of a list, or nothing if this is not a list.
     pub(crate) fn list(self) -> Option<Vec<Sexpr<'t>>> {
         if self.kind() == Kind::List { Some(self.items().collect()) } else { None }
     }
 
-    /// The 1-based line and column of its first character.
+    /// The line and column of the first character, both counted from 1.
     pub(crate) fn position(self) -> (usize, usize) {
         position(self.tree.text, self.entry().start as usize)
     }
 
-    /// Its text on one line and cut to a length that fits into a message.
+    /// The text of the s-expression on one line, cut to a length that fits into a message.
     pub(crate) fn excerpt(self) -> String {
         const LENGTH: usize = 40;
         let mut words = self.text().split_whitespace();
@@ -253,7 +253,7 @@ impl<'t> Sexpr<'t> {
         }
     }
 
-    /// A problem at its first character.
+    /// An error at the first character of the s-expression.
     pub(crate) fn error(self, message: impl Into<String>) -> SmtError {
         SmtError::at(self.tree.text, self.entry().start as usize, message)
     }

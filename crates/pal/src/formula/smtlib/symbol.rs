@@ -7,9 +7,10 @@ use super::scope::{RESERVED, is_built_in};
 use super::sexpr::looks_numeric;
 use super::writer::SmtWriteError;
 
-/// Reserved words of scripts, which are therefore not plain symbols; those of the first kind start like this.
+/// The beginnings of names of commands. Commands are reserved words, which are not plain symbols.
 const COMMAND_PREFIXES: [&str; 5] = ["declare-", "define-", "get-", "set-", "check-sat"];
-const COMMANDS: [&str; 14] = [
+/// Other words that are reserved in scripts and are therefore not plain symbols.
+const RESERVED_IN_SCRIPTS: [&str; 14] = [
     "assert",
     "exit",
     "echo",
@@ -30,9 +31,9 @@ const COMMANDS: [&str; 14] = [
 pub(super) fn symbol(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "~!@$%^&*_-+=<>.?/".contains(c);
     let special = RESERVED.contains(&name)
-        || COMMANDS.contains(&name)
+        || RESERVED_IN_SCRIPTS.contains(&name)
         || COMMAND_PREFIXES.iter().any(|prefix| name.starts_with(prefix));
-    // Leading `.` and `@` are for the solver's own names.
+    // Names that start with `.` or `@` are reserved for solvers.
     let odd_start = name.is_empty() || name.starts_with(['.', '@']) || looks_numeric(name);
     if !special && !odd_start && name.chars().all(plain) { name.to_string() } else { format!("|{name}|") }
 }
@@ -41,7 +42,7 @@ pub(super) fn symbol(name: &str) -> String {
 pub(super) struct Names {
     pub(super) reals: HashSet<Var>,
     pub(super) booleans: HashSet<Var>,
-    /// `prefix` followed by digits is nobody's name.
+    /// A prefix for names of definitions: no variable has a name that consists of it and digits.
     pub(super) prefix: String,
 }
 

@@ -1,8 +1,8 @@
-//! Terms: from s-expressions to formulas.
+//! Evaluates terms: turns s-expressions into formulas and linear terms.
 //!
-//! A stack of tasks takes the place of recursion. Visiting a list leaves a task that applies its operator and, on top of
-//! it, a visit for each argument; values collect on a second stack. `and` directly inside `and` leaves no
-//! task of its own: its arguments become arguments of the outer one.
+//! A stack of tasks takes the place of recursion. Visiting a list pushes a task that applies its operator and, on top
+//! of it, a visit for each argument; values collect on a second stack. An `and` directly inside an `and` pushes no task
+//! of its own: its arguments become arguments of the outer one.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -15,7 +15,8 @@ use super::scope::{Definition, Macro, Scope, Sort, Value, new_name};
 use super::sexpr::{Kind, Sexpr};
 use crate::number::Rational;
 
-/// Calls inside calls can double the work at each level; this many visited terms are a few seconds.
+/// At most this many terms are visited inside macros, which takes a few seconds: calls inside calls can double the work
+/// at each level.
 const MAX_EXPANSION: usize = 10_000_000;
 
 /// The formula that a term of sort Bool denotes.
@@ -29,7 +30,7 @@ pub(crate) fn bool_term<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Fo
     }
 }
 
-/// What a term of either sort denotes.
+/// The value of a term of either sort.
 pub(crate) fn value<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Value, SmtError> {
     Evaluation::new(scope, EvaluationTask::Visit(term, None)).run(term)
 }
@@ -50,24 +51,24 @@ pub(super) fn body_sort<'t>(definition: &Rc<Macro<'t>>, scope: &mut Scope<'t>) -
 }
 
 enum EvaluationTask<'t> {
-    /// Evaluate; inside a junction of the given kind, a term of the same kind may leave its parts instead.
+    /// Evaluate a term. Directly inside `and` or `or`, a term with the same operator may push its arguments instead.
     Visit(Sexpr<'t>, Option<Operator>),
-    /// Apply to all values from `base` on.
+    /// Apply an operator to all values from `base` on.
     Apply { operator: Operator, term: Sexpr<'t>, base: usize },
     /// Bind the values from `base` on to the names of a `let` and go on with its body.
     Bind { names: Vec<&'t str>, body: Sexpr<'t>, inside: Option<Operator>, base: usize },
-    /// Forget the innermost binding of each name.
+    /// Remove the innermost binding of each name.
     Unbind(Vec<&'t str>),
-    /// Expand a macro whose arguments are the values from `base` on. Without a call it is only being checked.
+    /// Expand a macro whose arguments are the values from `base` on. Without a call, the macro is only being checked.
     Call { definition: Rc<Macro<'t>>, call: Option<Sexpr<'t>>, base: usize },
-    /// Leave a macro.
+    /// Leave the expansion of a macro and return to the frame of its caller.
     Return { definition: Rc<Macro<'t>>, caller: CallFrame<'t> },
-    /// Give the last value a global name.
+    /// Give a global name to the last value.
     Name(Sexpr<'t>),
 }
 
-/// One expansion of a macro, or the script itself. Local names belong to a frame: a macro's body does not see the
-/// caller's `let`s.
+/// The frame of one expansion of a macro, or of the script itself. Local names belong to a frame: a macro's body does
+/// not see the caller's `let`s.
 #[derive(Clone, Copy)]
 struct CallFrame<'t> {
     id: usize,
@@ -97,7 +98,7 @@ impl<'s, 't> Evaluation<'s, 't> {
         self.values.pop().map(|(value, _)| value).ok_or_else(|| term.error("this is not a term"))
     }
 
-    /// Inside a macro, an error also says which call led there.
+    /// Adds to an error inside a macro which call led there.
     fn with_call(&self, mut error: SmtError) -> SmtError {
         if let Some(call) = self.frame.call {
             let (line, column) = call.position();
@@ -194,11 +195,11 @@ impl<'s, 't> Evaluation<'s, 't> {
 
     fn local(&self, name: &str) -> Option<&Value> {
         let (frame, value) = self.locals.get(name)?.last()?;
-        // Bindings of the current frame are always on top.
+        // Bindings of the current frame are always on top of those of its callers.
         (*frame == self.frame.id).then_some(value)
     }
 
-    /// The value of a name that stands alone.
+    /// The value of a symbol that is a term by itself.
     fn constant(&self, symbol: Sexpr<'t>) -> Result<Value, SmtError> {
         match symbol.plain_symbol() {
             Some("true") => return Ok(Value::Bool(Formula::yes())),
@@ -266,7 +267,7 @@ impl<'s, 't> Evaluation<'s, 't> {
         Ok(())
     }
 
-    /// Pushes tasks so that the first is done first.
+    /// Pushes tasks so that the first of them is executed first.
     fn visit_in_order(&mut self, tasks: impl Iterator<Item = EvaluationTask<'t>>) {
         let start = self.tasks.len();
         self.tasks.extend(tasks);

@@ -1,7 +1,8 @@
-//! Formulas as SMT-LIB text.
+//! Writes formulas as SMT-LIB text.
 //!
-//! A shared part is written once when that makes the text much shorter: with `let` if one assert uses it, with `define-fun`
-//! if several do. The text then grows with the number of distinct parts, not with the size of the written-out tree.
+//! A shared part is written once when that makes the text much shorter: with `let` if one assert uses it, with
+//! `define-fun` if several do. The text then grows with the number of distinct parts, not with the size of the
+//! written-out tree.
 
 use std::collections::HashMap;
 
@@ -53,7 +54,7 @@ pub fn write_smtlib(constraint: &Constraint) -> Result<String, SmtWriteError> {
     Ok(script)
 }
 
-/// A distinct part of the formula.
+/// A distinct part of the formula, with what the writer knows about it.
 struct Subformula {
     connective: Option<Connective>,
     children: Vec<usize>,
@@ -63,9 +64,10 @@ struct Subformula {
     negated: Option<String>,
     parents: usize,
     user: User,
-    /// How it is referred to, if it is written apart.
+    /// The name under which the part is referred to, if it is written separately.
     name: Option<String>,
-    /// One more than the highest level among the named parts below; parts of one level can share a `let`.
+    /// The level of a named part is one more than the highest level of the parts below it, so that parts of one level
+    /// can share a `let`; the level of any other part is the highest level below it.
     level: usize,
 }
 
@@ -77,7 +79,7 @@ enum User {
     Several,
 }
 
-/// All distinct parts, each after its children.
+/// All distinct parts of a formula, each after its children.
 struct Graph {
     parts: Vec<Subformula>,
     asserts: Vec<usize>,
@@ -107,7 +109,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Decides which parts are written apart.
+    /// Decides which parts are written separately, and names them.
     fn name_shared(&mut self, root: usize, names: &Names) {
         for k in 0..self.parts.len() {
             for child in self.parts[k].children.clone() {
@@ -135,7 +137,7 @@ impl Graph {
         if tree.get(root).is_some_and(|written_out| *written_out <= apart.saturating_mul(2)) {
             return;
         }
-        // A definition costs about this much itself.
+        // The number of characters that a definition itself takes, roughly.
         const WORTHWHILE: u64 = 30;
         let mut count = 0;
         for (k, length) in tree.into_iter().enumerate() {
@@ -265,7 +267,7 @@ impl Subformula {
         })
     }
 
-    /// Characters that it adds to its children.
+    /// The number of characters that the part adds to those of its children.
     fn own_length(&self) -> u64 {
         (self.text.len() + self.connective.map_or(0, |c| operator(c).len() + 2) + self.children.len()) as u64
     }
@@ -281,7 +283,7 @@ fn operator(connective: Connective) -> &'static str {
     }
 }
 
-/// An atom, and its negation if there is a relation for that.
+/// The text of an atom, and that of its negation if there is a relation for it.
 fn atom_texts(atom: &Atom) -> (String, Option<String>) {
     let plane = atom.plane();
     let (left, right) = match plane.normal() {
