@@ -12,13 +12,13 @@
 //! The parameters of a component are a logit and the coefficients `u`.
 //!
 //! ```
-//! use pal::density::{Basis, Family, Settings, SumOfSquaresSettings};
+//! use pal::density::{Family, Settings, SumOfSquaresSettings};
 //! use pal::{formula::reals, region::Region};
 //!
 //! let [x, y] = reals(["x", "y"]);
 //! let court = x.ge(0) & y.ge(0) & (&x + &y).le(1);
 //! let region = Region::new(&court.into())?;
-//! let settings = SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Orthonormal, subset: None };
+//! let settings = SumOfSquaresSettings { degree: Some(2), components: 1, ..Default::default() };
 //! let family = Family::new(&region, &Settings::SumOfSquares(settings))?;
 //! assert_eq!(family.num_params(), 1 + 6); // a logit, and the six monomials up to degree 2 in two variables
 //!
@@ -38,11 +38,11 @@
 //! On the uniform density of a triangle every answer is known.
 //!
 //! ```
-//! # use pal::density::{Basis, Family, Settings, SumOfSquaresSettings};
+//! # use pal::density::{Family, Settings, SumOfSquaresSettings};
 //! # use pal::{formula::reals, region::Region};
 //! # let [x, y] = reals(["x", "y"]);
 //! # let region = Region::new(&(x.ge(0) & y.ge(0) & (&x + &y).le(1)).into())?;
-//! # let settings = SumOfSquaresSettings { degree: 2, components: 1, basis: Basis::Orthonormal, subset: None };
+//! # let settings = SumOfSquaresSettings { degree: Some(2), components: 1, ..Default::default() };
 //! # let family = Family::new(&region, &Settings::SumOfSquares(settings))?;
 //! use pal::query::EntropyOptions;
 //!
