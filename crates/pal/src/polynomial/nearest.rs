@@ -1,38 +1,28 @@
-//! Which known name was probably meant.
+//! Finds the known variable name that was probably meant by an unknown one.
 
 use crate::formula::Var;
 
-/// Longer names are not compared: the cost is quadratic, and nobody misspells a name of that length.
-const LONGEST: usize = 64;
+/// Names with more characters than this are not compared: the cost is quadratic in the length.
+const MAX_COMPARED_CHARS: usize = 64;
 
-/// The known name that is the fewest edits away, if that is few for its length.
+/// Returns the known variable whose name is the fewest edits away from `name`, ignoring the case of ASCII letters.
+///
+/// Edits are insertions, deletions and replacements of one character. A known name is considered only if the edits are
+/// at most half as many as the characters of the longer of the two names.
 pub(super) fn nearest<'a>(name: &str, known: &'a [Var]) -> Option<&'a Var> {
-    let letters: Vec<char> = name.chars().take(LONGEST + 1).collect();
+    let wanted = comparable(name)?;
     let candidates = known.iter().filter_map(|variable| {
-        let other: Vec<char> = variable.name().chars().take(LONGEST + 1).collect();
-        let length = letters.len().max(other.len());
-        if length > LONGEST {
-            return None;
-        }
-        let distance = edits(&letters, &other);
+        let other = comparable(variable.name())?;
+        let length = wanted.chars().count().max(other.chars().count());
+        let distance = strsim::levenshtein(&wanted, &other);
         (2 * distance <= length).then_some((distance, variable))
     });
     candidates.min_by_key(|(distance, _)| *distance).map(|(_, variable)| variable)
 }
 
-/// Insertions, deletions and replacements, a change of case being none.
-fn edits(a: &[char], b: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(!x.eq_ignore_ascii_case(y));
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
+/// Returns the name with its ASCII letters in lower case, or `None` if it is too long to be compared.
+fn comparable(name: &str) -> Option<String> {
+    name.chars().nth(MAX_COMPARED_CHARS).is_none().then(|| name.to_ascii_lowercase())
 }
 
 #[cfg(test)]
