@@ -1,4 +1,4 @@
-//! Shapes with known volumes: for tests, benchmarks, demonstrations and first steps.
+//! Shapes with known volumes, for tests, benchmarks, demonstrations and first steps.
 
 use crate::formula::{Constraint, Formula, Linear, Var};
 use crate::number::{Integer, Rational};
@@ -15,20 +15,20 @@ fn constraint(formula: Formula, reals: Vec<Var>) -> Constraint {
     Constraint { formula, reals, booleans: Vec::new() }
 }
 
-/// The cube `[0, 1]^n`; volume 1.
+/// Returns the cube `[0, 1]^n`, whose volume is 1.
 pub fn cube(n: usize) -> Constraint {
     let (vars, x) = axes(n);
     constraint(Formula::all(x.iter().map(|x| x.between(0, 1))), vars)
 }
 
-/// The simplex `x >= 0, sum x <= 1`; volume `1 / n!`.
+/// Returns the simplex `x >= 0, sum x <= 1`, whose volume is `1 / n!`.
 pub fn simplex(n: usize) -> Constraint {
     let (vars, x) = axes(n);
     let sum = x.iter().fold(Linear::default(), |sum, x| sum + x);
     constraint(Formula::all(x.iter().map(|x| x.ge(0))) & sum.le(1), vars)
 }
 
-/// The cross-polytope `sum |x_j| <= 1`; volume `2^n / n!`.
+/// Returns the cross-polytope `sum |x_j| <= 1`, whose volume is `2^n / n!`.
 pub fn cross_polytope(n: usize) -> Constraint {
     let (vars, x) = axes(n);
     let facets = (0..1usize << n).map(|signs| {
@@ -38,7 +38,7 @@ pub fn cross_polytope(n: usize) -> Constraint {
     constraint(Formula::all(facets), vars)
 }
 
-/// The corners of a regular polygon with its first corner straight up, rounded to six decimals.
+/// Returns the corners of a regular polygon whose first corner is at the top, rounded to six decimals.
 pub fn regular_polygon(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
     let micro = |x: f64| Rational::from_parts(Integer::from((x * 1e6).round() as i64), 1_000_000u32.into());
     (0..corners)
@@ -49,10 +49,11 @@ pub fn regular_polygon(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
         .collect()
 }
 
-/// The outline of the N-pointed star in which every corner is joined to the two corners opposite to it (odd N >= 3).
+/// Returns the outline of the N-pointed star in which every corner is joined to the two corners opposite to it.
 ///
-/// Corners are rounded to six decimals; the notches are the exact points where the chords meet, so the two edges on one chord
-/// stay on one line. For N = 3 it is the triangle. Even or smaller N give no star and an empty list.
+/// N must be odd and at least 3; otherwise the list is empty. For N = 3 the outline is a triangle. Corners are rounded
+/// to six decimals. The notches are the exact points where the chords meet, so that the two edges on one chord stay on
+/// one line.
 pub fn star(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
     if corners < 3 || corners.is_multiple_of(2) {
         return Vec::new();
@@ -71,7 +72,7 @@ pub fn star(corners: usize, radius: f64) -> Vec<[Rational; 2]> {
     outline
 }
 
-/// Where two lines meet, each given by two points; the lines are not parallel.
+/// Returns the point where two lines meet, each given by two points. The lines must not be parallel.
 fn meet(p: (&[Rational; 2], &[Rational; 2]), q: (&[Rational; 2], &[Rational; 2])) -> [Rational; 2] {
     let line = |(a, b): (&[Rational; 2], &[Rational; 2])| {
         let (u, v) = (&b[1] - &a[1], &a[0] - &b[0]);
@@ -83,7 +84,7 @@ fn meet(p: (&[Rational; 2], &[Rational; 2]), q: (&[Rational; 2], &[Rational; 2])
     [(&c * &e - &b * &f) / &det, (&a * &f - &c * &d) / &det]
 }
 
-/// Twice the signed area of an outline, by the shoelace formula; positive if it runs counterclockwise.
+/// Returns twice the signed area of an outline, by the shoelace formula; it is positive for counterclockwise outlines.
 pub fn twice_area(outline: &[[Rational; 2]]) -> Rational {
     let next = outline.iter().cycle().skip(1);
     outline.iter().zip(next).fold(Rational::ZERO, |sum, (a, b)| sum + &a[0] * &b[1] - &a[1] * &b[0])
@@ -96,7 +97,8 @@ mod tests {
 
     #[test]
     fn the_star_has_the_area_of_elementary_geometry() {
-        // A star {N/k}, k = (N-1)/2, has 2N triangles centre-tip-notch with notch radius R cos(pi k/N) / cos(pi (k-1)/N).
+        // A star {N/k} with k = (N-1)/2 consists of 2N triangles centre-tip-notch. Its notches are at the distance
+        // R cos(pi k/N) / cos(pi (k-1)/N) from the centre.
         for n in [5, 7, 11, 19] {
             let (angle, k) = (std::f64::consts::PI / n as f64, ((n - 1) / 2) as f64);
             let notch = 10.0 * (angle * k).cos() / (angle * (k - 1.0)).cos();

@@ -24,10 +24,10 @@ use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational, bit_length};
 
 impl Polynomial {
-    /// The change of variables `x_j -> s_j x_j + t_j`, given as `x_j: (s_j, t_j)`; other variables stay.
+    /// Applies the change of variables `x_j -> s_j x_j + t_j`, given as `x_j: (s_j, t_j)`; other variables stay.
     ///
-    /// Every variable is shifted on its own, along lines of the exponent set: a dense polynomial of N terms and degree d
-    /// in n variables takes about N n d steps.
+    /// The variables are replaced one after the other, each along lines of the exponent set: a dense polynomial of N
+    /// terms and degree d in n variables takes about N n d steps.
     ///
     /// ```
     /// use pal::formula::Var;
@@ -58,7 +58,8 @@ impl Polynomial {
     }
 }
 
-/// The terms over one denominator; or, where that is far longer than each of theirs, grouped by denominators.
+/// Returns the terms over their common denominator, or, where it is far longer than the single denominators, one group
+/// of terms for each denominator.
 fn groups(terms: &Terms) -> Result<Vec<Cleared<&Monomial>>, PolynomialError> {
     if let Ok(cleared) = clear_denominators(terms.iter())
         && cleared.is_short(terms)
@@ -72,7 +73,7 @@ fn groups(terms: &Terms) -> Result<Vec<Cleared<&Monomial>>, PolynomialError> {
     groups.into_values().map(|group| clear_denominators(group.into_iter())).collect()
 }
 
-/// Changes one variable in integer terms; returns what the result has to be divided by.
+/// Replaces one variable in terms with integer coefficients; returns the number that the result must be divided by.
 fn change_one(
     terms: &mut Vec<(Monomial, Integer)>,
     variable: u32,
@@ -93,7 +94,7 @@ fn change_one(
     }
     let top = |line: &[(u16, Integer)]| line.iter().map(|(e, _)| *e).max().unwrap_or(0);
     if !shift.is_zero() {
-        // Refuse before the work, not after it.
+        // A result that is too large is refused before the work starts.
         let expanded = lines.values().map(|line| usize::from(top(line)) + 1).fold(0, usize::saturating_add);
         check_memory(expanded, bits)?;
     }
@@ -125,7 +126,7 @@ fn change_one(
     Ok(scale.denominator().pow(degree) * shift.denominator().pow(degree))
 }
 
-/// The coefficients of `f(u + p)` from those of `f(u)`, by repeated synthetic division.
+/// Turns the coefficients of `f(u)` into those of `f(u + p)` by repeated synthetic division.
 fn taylor_shift(coefficients: &mut [Integer], p: &Integer) {
     for lowest in 0..coefficients.len() - 1 {
         for k in (lowest..coefficients.len() - 1).rev() {
@@ -135,7 +136,7 @@ fn taylor_shift(coefficients: &mut [Integer], p: &Integer) {
     }
 }
 
-/// `base^0 .. base^degree`, of at most so many bits each.
+/// Returns `base^0 .. base^degree`, where no power has more than `bits` bits.
 fn powers(base: Integer, degree: usize, bits: usize) -> Result<Vec<Integer>, PolynomialError> {
     if base.is_one() {
         return Ok(vec![base; degree + 1]);

@@ -1,4 +1,4 @@
-//! The ring operations. Sums are operators; products and powers can pass a limit and return a result.
+//! The ring operations. Sums are operators; products and powers can pass a limit and therefore return a `Result`.
 
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
@@ -8,7 +8,7 @@ use super::{Polynomial, sorted_union};
 use crate::number::Rational;
 
 impl Polynomial {
-    /// `self * factor`.
+    /// Returns `self * factor`.
     pub fn scaled(&self, factor: &Rational) -> Polynomial {
         if factor.is_zero() {
             return Polynomial::zero();
@@ -18,7 +18,7 @@ impl Polynomial {
         scaled
     }
 
-    /// `self * other`.
+    /// Returns `self * other`.
     pub fn mul(&self, other: &Polynomial) -> Result<Polynomial, PolynomialError> {
         let variables = sorted_union([self.variables.as_slice(), &other.variables]);
         let (a, b) = (self.terms_over(&variables), other.terms_over(&variables));
@@ -26,7 +26,7 @@ impl Polynomial {
         Ok(Polynomial::trimmed(variables, terms))
     }
 
-    /// `self^exponent`; `0^0` is 1.
+    /// Returns `self^exponent`; `0^0` is 1.
     pub fn pow(&self, exponent: u32) -> Result<Polynomial, PolynomialError> {
         let terms = power(&self.terms, u64::from(exponent), &mut Budget::new())?;
         Ok(Polynomial::trimmed(self.variables.clone(), terms))

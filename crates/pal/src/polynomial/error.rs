@@ -1,21 +1,21 @@
-//! What can go wrong, and the limits that keep an innocent-looking expression from filling the memory.
+//! Errors of polynomials, and the limits that keep an innocent-looking expression from filling the memory.
 
 use crate::number::NumberError;
 
-/// The largest total degree.
+/// The largest total degree that a polynomial may have.
 pub const MAX_DEGREE: u32 = 10_000;
 /// The most terms that a product, a power or a substitution may expand to.
 pub const MAX_TERMS: usize = 2_000_000;
 /// The longest numerator or denominator that arithmetic may produce: about 300,000 decimal digits.
 pub const MAX_COEFFICIENT_BITS: usize = 1 << 20;
-/// How deep parentheses and exponents may nest in text.
+/// The largest number of levels to which parentheses and exponents may nest in text.
 pub const MAX_NESTING: usize = 256;
 
-/// Machine words that all coefficients of one result may take together (half a gigabyte).
+/// The largest number of machine words that all coefficients of one result may take together (half a gigabyte).
 pub(super) const MAX_WORDS: usize = 1 << 26;
-/// Elementary steps that one operation may take, in units of about a nanosecond: less than a minute.
+/// The largest number of elementary steps, of about a nanosecond each, that one operation may take: less than a minute.
 const MAX_WORK: u64 = 20_000_000_000;
-/// Steps to multiply two terms and find the place of their product, mostly a miss of the cache.
+/// The number of steps to multiply two terms and find the place of their product, which is mostly a cache miss.
 pub(super) const TERM_STEPS: u64 = 30;
 
 /// Why an operation on polynomials has no result.
@@ -53,15 +53,15 @@ pub enum PolynomialError {
     MissingVariable {
         /// the variable without a coordinate
         variable: String,
-        /// the coordinates there are
+        /// the variables that were given
         given: String,
     },
-    /// As many coordinates as variables, or exponents as variables, were expected.
+    /// The number of coordinates or exponents is not the number of variables.
     #[error("{expected} variables were given with {found} values; give one value for each variable")]
     Length {
         /// how many variables there are
         expected: usize,
-        /// how many values came with them
+        /// how many values were given
         found: usize,
     },
     /// A coordinate is NaN or infinite.
@@ -85,9 +85,9 @@ pub enum PolynomialError {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("column {column}: {problem}")]
 pub struct ParseError {
-    /// Where, in characters, counted from 1.
+    /// The position of the error, in characters counted from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// What is wrong at this position.
     pub problem: ParseProblem,
 }
 
@@ -100,30 +100,33 @@ pub struct ParseError {
 /// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ParseProblem {
-    /// No text.
+    /// The text is empty.
     #[error("the text is empty; write a polynomial such as 3*x^2*y - 1/2")]
     Empty,
-    /// A character that begins nothing.
-    #[error("`{}` has no meaning here; operators are + - * / ^ and other names are quoted, as in |{}|", .0.escape_debug(), .0.escape_debug())]
+    /// A character that begins no number, name or operator.
+    #[error(
+        "`{}` has no meaning here; operators are + - * / ^ and other names are quoted, as in |{}|",
+        .0.escape_debug(), .0.escape_debug()
+    )]
     Character(char),
-    /// A quoted name without its end.
+    /// A quoted name that is never closed.
     #[error("this quoted name is never closed; add `|`")]
     UnclosedQuote,
     /// A number that cannot be read.
     #[error(transparent)]
     Number(NumberError),
-    /// An operator or the end where a number, a variable or a parenthesis has to be.
+    /// An operator or the end of the text where a number, a variable or `(` is expected.
     #[error("expected a number, a variable or `(`, found {found}")]
     Operand {
         /// what is there instead
         found: String,
     },
-    /// Two operands side by side.
+    /// Two operands without an operator between them.
     #[error("an operator is missing; write `{left}*{right}` for a product")]
     MissingOperator {
-        /// the end of the operand before
+        /// the last token of the first operand
         left: String,
-        /// the start of the operand after
+        /// the first token of the second operand
         right: String,
     },
     /// `(` without `)`.
@@ -132,15 +135,15 @@ pub enum ParseProblem {
     /// `)` without `(`.
     #[error("this `)` closes nothing; remove it or add `(`")]
     Unopened,
-    /// More than [`MAX_NESTING`] levels.
+    /// Parentheses and exponents nest deeper than [`MAX_NESTING`] levels.
     #[error("parentheses and exponents nest deeper than {MAX_NESTING} levels; expand some of them")]
     Nesting,
-    /// A name outside the scope.
+    /// A name that is not among the known variables.
     #[error("unknown variable `{name}`; {hint}")]
     UnknownVariable {
         /// the name as written
         name: String,
-        /// the nearest known name, or the known names
+        /// a suggestion: the nearest known name, or the known names
         hint: String,
     },
     /// An exponent that is not a constant.
@@ -149,24 +152,24 @@ pub enum ParseProblem {
     /// An exponent below zero.
     #[error("the exponent {0} is negative; polynomials have exponents 0, 1, 2, ..")]
     NegativeExponent(String),
-    /// An exponent that is not whole.
+    /// An exponent that is not an integer.
     #[error("the exponent {0} is not whole; polynomials have exponents 0, 1, 2, ..")]
     FractionalExponent(String),
     /// An exponent above [`MAX_DEGREE`].
     #[error("the exponent {0} is above the limit of {MAX_DEGREE}")]
     LargeExponent(String),
-    /// A divisor with variables in it.
+    /// A divisor that is not a constant.
     #[error("the divisor has variables in it; only division by a constant gives a polynomial")]
     VariableDivisor,
     /// A divisor that is zero.
     #[error("division by zero")]
     DivisionByZero,
-    /// A limit was hit while expanding.
+    /// The expanded polynomial passes a limit.
     #[error(transparent)]
     Limit(#[from] PolynomialError),
 }
 
-/// What is left of the work that one operation may do.
+/// The number of elementary steps that an operation may still take.
 pub(super) struct Budget(u64);
 
 impl Budget {

@@ -1,4 +1,4 @@
-//! Values at points, exact and in doubles with a certified error.
+//! Values of polynomials at points: exact, and in float64 with a certified error.
 
 use super::Polynomial;
 use super::error::{PolynomialError, check_bits};
@@ -7,7 +7,7 @@ use super::terms::{Terms, clear_denominators, coefficient_bits};
 use crate::formula::Var;
 use crate::number::{self, Integer, Rational, bit_length};
 
-/// A double and how far the exact value can be from it.
+/// A float64 value with a bound for its distance to the exact value.
 ///
 /// ```
 /// use pal::polynomial::Polynomial;
@@ -18,17 +18,17 @@ use crate::number::{self, Integer, Rational, bit_length};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Approximation {
-    /// the value, rounded
+    /// the rounded value
     pub value: f64,
-    /// a bound for `|exact - value|`; infinite if the exact value is outside the range of doubles
+    /// a bound for `|exact - value|`; infinite if the exact value is outside the range of float64
     pub error: f64,
 }
 
-/// Unit roundoff of doubles.
+/// The unit roundoff of float64.
 const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
 impl Polynomial {
-    /// The exact value where `variables[j]` is `point[j]`. Coordinates that the polynomial does not use are ignored.
+    /// Returns the exact value where `variables[j]` is `point[j]`. Coordinates of other variables are ignored.
     pub fn eval(&self, variables: &[Var], point: &[Rational]) -> Result<Rational, PolynomialError> {
         let places = self.coordinates(variables, point.len())?;
         let mut terms = self.terms.clone();
@@ -41,19 +41,19 @@ impl Polynomial {
         Ok(terms.as_constant().unwrap_or(Rational::ZERO))
     }
 
-    /// The value in doubles where `variables[j]` is `point[j]`, with a bound for its error.
+    /// Returns the value in float64 where `variables[j]` is `point[j]`, with a bound for its error.
     ///
-    /// Where a double overflows or underflows on the way, the value is computed exactly and rounded once.
+    /// If an intermediate result overflows or underflows, the value is computed exactly and rounded once.
     pub fn eval_f64(&self, variables: &[Var], point: &[f64]) -> Result<Approximation, PolynomialError> {
         let places = self.coordinates(variables, point.len())?;
-        let doubles: Vec<f64> = places.iter().map(|&place| point[place]).collect();
+        let used: Vec<f64> = places.iter().map(|&place| point[place]).collect();
         let exact = |(variable, &x): (&Var, &f64)| {
             let named = |problem| PolynomialError::NotFinite { variable: variable.to_string(), problem };
             number::from_f64(x).map_err(named)
         };
-        let coordinates = || self.variables.iter().zip(&doubles).map(exact).collect::<Result<Vec<_>, _>>();
-        if doubles.iter().all(|x| x.is_finite())
-            && let Some(rounded) = sum_in_doubles(&self.terms, &doubles)
+        let coordinates = || self.variables.iter().zip(&used).map(exact).collect::<Result<Vec<_>, _>>();
+        if used.iter().all(|x| x.is_finite())
+            && let Some(rounded) = sum_in_float64(&self.terms, &used)
         {
             return Ok(rounded);
         }
@@ -62,6 +62,7 @@ impl Polynomial {
         Ok(Approximation { value, error })
     }
 
+    /// Returns the position of each variable of the polynomial, after checking that there is one value per variable.
     fn coordinates(&self, variables: &[Var], values: usize) -> Result<Vec<usize>, PolynomialError> {
         if variables.len() != values {
             return Err(PolynomialError::Length { expected: variables.len(), found: values });
@@ -70,8 +71,8 @@ impl Polynomial {
     }
 }
 
-/// `sum_e c_e x^e` by Horner's rule. With `x = p/q`, `q^d` times the sum is a sum of integers, so that only the last
-/// step has to reduce a fraction.
+/// Returns `sum_e c_e x^e` by Horner's rule. With `x = p/q`, `q^d` times the sum is a sum of integers, so that only the
+/// last step has to reduce a fraction.
 fn line_value(line: Vec<(u16, Rational)>, x: &Rational) -> Result<Rational, PolynomialError> {
     let degree = match line.as_slice() {
         [(0, constant)] => return Ok(constant.clone()),
@@ -96,9 +97,11 @@ fn line_value(line: Vec<(u16, Rational)>, x: &Rational) -> Result<Rational, Poly
     Ok(Rational::from_parts_signed(sum, scale * Integer::from(cleared.denominator)))
 }
 
-/// Running error analysis: a term of degree k is off by at most k + 1 roundings (coefficient, powers, products), and
-/// every addition by one rounding of the partial sum. `None` when a number leaves the normal range, where that fails.
-fn sum_in_doubles(terms: &Terms, point: &[f64]) -> Option<Approximation> {
+/// Returns the value in float64 with an error bound from a running error analysis.
+///
+/// A term of degree k is off by at most k + 1 roundings (coefficient, powers, products), and every addition by one
+/// rounding of the partial sum. The result is `None` if a number leaves the normal range, where this does not hold.
+fn sum_in_float64(terms: &Terms, point: &[f64]) -> Option<Approximation> {
     let mut powers: Vec<Vec<f64>> = vec![vec![1.0]; point.len()];
     let (mut sum, mut roundings) = (0.0f64, 0.0f64);
     for (monomial, coefficient) in terms.iter() {
@@ -123,8 +126,9 @@ fn sum_in_doubles(terms: &Terms, point: &[f64]) -> Option<Approximation> {
         sum += term;
         roundings += f64::from(monomial.degree() + 1) * term.abs() + sum.abs();
     }
-    // The factor covers the second order of the roundings, and those made here: 2 million terms, degree 10,000. The
-    // smallest normal number covers products with the roundoff that fall below it.
+    // The factor 1 + 1e-8 covers the second-order terms of the roundings, and the roundings of this bound itself, for
+    // up to 2 million terms of degree 10,000. The smallest normal number covers products with the roundoff that
+    // underflow.
     let error = if roundings == 0.0 { 0.0 } else { roundings * ROUNDOFF * (1.0 + 1e-8) + f64::MIN_POSITIVE };
     (sum.is_finite() && error.is_finite()).then_some(Approximation { value: sum, error })
 }

@@ -1,4 +1,4 @@
-//! Tokens of polynomial text, with their columns.
+//! Splits the text of a polynomial into tokens with their columns.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::error::{ParseError, ParseProblem, check_bits};
 use super::terms::coefficient_bits;
 use crate::number::{NumberError, Rational, parse_rational};
 
-/// What a token is.
+/// The kind of a token, with the value of a number or a name.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Symbol<'t> {
     Number(Rational),
@@ -21,7 +21,7 @@ pub(super) enum Symbol<'t> {
     End,
 }
 
-/// A token, its text and where it starts, in characters from 1.
+/// A token, its text and the column where it starts, in characters counted from 1.
 #[derive(Debug, Clone)]
 pub(super) struct Token<'t> {
     pub(super) symbol: Symbol<'t>,
@@ -30,13 +30,13 @@ pub(super) struct Token<'t> {
 }
 
 impl Token<'_> {
-    /// Its text for a message, cut when long.
+    /// Returns the text of the token for a message, shortened if it is long.
     pub(super) fn excerpt(&self) -> String {
         shorten(self.text)
     }
 }
 
-/// At most 40 characters of a text.
+/// Returns the text, cut after 40 characters.
 pub(super) fn shorten(text: &str) -> String {
     match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}..", &text[..end]),
@@ -44,7 +44,7 @@ pub(super) fn shorten(text: &str) -> String {
     }
 }
 
-/// Whether a name needs no quotes: `[A-Za-z_][A-Za-z0-9_.!@]*`.
+/// Returns whether a name can be written without quotes: `[A-Za-z_][A-Za-z0-9_.!@]*`.
 pub(super) fn is_plain_name(name: &str) -> bool {
     name.starts_with(begins_name) && name.chars().all(continues_name)
 }
@@ -57,7 +57,7 @@ fn continues_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '!' | '@')
 }
 
-/// Splits a text; the last token is always [`Symbol::End`].
+/// Splits a text into tokens, of which the last one is always [`Symbol::End`].
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     let mut tokens = Vec::new();
     let (mut rest, mut column) = (text, 1);
@@ -77,7 +77,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ParseError> {
     Ok(tokens)
 }
 
-/// The symbol at the start of a text, and its length in bytes.
+/// Returns the symbol at the start of a text, and its length in bytes.
 fn symbol(rest: &str, first: char) -> Result<(Symbol<'_>, usize), ParseProblem> {
     let single = match first {
         '+' => Symbol::Plus,
@@ -99,7 +99,7 @@ fn symbol(rest: &str, first: char) -> Result<(Symbol<'_>, usize), ParseProblem> 
     Ok((single, first.len_utf8()))
 }
 
-/// `|any name|`, in which `||` stands for one `|`.
+/// Reads a quoted name `|any name|`, in which `||` stands for one `|`. Returns its length in bytes as well.
 fn quoted_name(rest: &str) -> Result<(Symbol<'_>, usize), ParseProblem> {
     let mut at = 1;
     while let Some(bar) = rest[at..].find('|') {
@@ -114,7 +114,8 @@ fn quoted_name(rest: &str) -> Result<(Symbol<'_>, usize), ParseProblem> {
     Err(ParseProblem::UnclosedQuote)
 }
 
-/// `12`, `0.5`, `.5`, `1e-3`. An `e` without digits behind it is not part of the number.
+/// Reads a number such as `12`, `0.5`, `.5` or `1e-3`, and returns its length in bytes as well. An `e` without digits
+/// after it does not belong to the number.
 fn number(rest: &str) -> Result<(Symbol<'_>, usize), ParseProblem> {
     let digits = |from: usize| rest[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut length = digits(0);
@@ -132,7 +133,7 @@ fn number(rest: &str) -> Result<(Symbol<'_>, usize), ParseProblem> {
     let text = &rest[..length];
     let value = parse_rational(text).map_err(|error| match error {
         NumberError::Exponent(_) => ParseProblem::Number(NumberError::Exponent(shorten(text))),
-        // An exponent beyond 64 bits reads as a syntax error there.
+        // `parse_rational` reports an exponent of more than 64 bits as a syntax error.
         NumberError::Syntax(_) if text != "." => ParseProblem::Number(NumberError::Exponent(shorten(text))),
         error => ParseProblem::Number(error),
     })?;

@@ -60,7 +60,7 @@ use terms::Terms;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Polynomial {
-    /// in name order, exactly those that occur in a term
+    /// the variables that occur in a term, in name order
     variables: Vec<Var>,
     terms: Terms,
 }
@@ -76,17 +76,19 @@ impl Polynomial {
         Polynomial::constant(Rational::ONE)
     }
 
-    /// A constant.
+    /// Returns a constant polynomial.
     pub fn constant(value: impl Into<Rational>) -> Self {
         Polynomial { variables: Vec::new(), terms: Terms::constant(value.into()) }
     }
 
-    /// The polynomial `x`.
+    /// Returns the polynomial that is a single variable.
     pub fn var(variable: &Var) -> Self {
         Polynomial { variables: vec![variable.clone()], terms: Terms::single(Monomial::power(0, 1), Rational::ONE) }
     }
 
-    /// The sum of `coefficient * prod_j variable_j^exponent_j`; like terms add up, a repeated variable multiplies.
+    /// Returns the sum of all `coefficient * prod_j variable_j^exponent_j`.
+    ///
+    /// The coefficients of equal monomials add up, and so do the exponents of a variable that is given twice.
     pub fn from_terms(
         variables: &[Var],
         terms: impl IntoIterator<Item = (Vec<u16>, Rational)>,
@@ -106,51 +108,53 @@ impl Polynomial {
         Ok(Polynomial::trimmed(sorted, sum))
     }
 
-    /// The variables that occur, in name order; [`Polynomial::aligned`] has the terms in the order of other coordinates.
+    /// Returns the variables that occur, in name order.
+    ///
+    /// [`Polynomial::aligned`] gives the terms in another order of the variables.
     pub fn variables(&self) -> &[Var] {
         &self.variables
     }
 
-    /// Whether this is the polynomial 0.
+    /// Returns whether this is the polynomial 0.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The value of a polynomial without variables.
+    /// Returns the value of a polynomial without variables, and `None` if a variable occurs.
     pub fn as_constant(&self) -> Option<Rational> {
         self.terms.as_constant()
     }
 
-    /// The total degree; the polynomial 0 has none.
+    /// Returns the total degree; the polynomial 0 has none.
     pub fn degree(&self) -> Option<u32> {
         (!self.is_zero()).then(|| self.terms.degree())
     }
 
-    /// The highest exponent of one variable; 0 if it does not occur.
+    /// Returns the highest exponent of one variable; 0 if it does not occur.
     pub fn degree_in(&self, variable: &Var) -> u32 {
         position(&self.variables, variable)
             .and_then(|v| self.terms.iter().map(|(m, _)| u32::from(m.exponent(v))).max())
             .unwrap_or(0)
     }
 
-    /// The number of non-zero terms.
+    /// Returns the number of non-zero terms.
     pub fn len(&self) -> usize {
         self.terms.len()
     }
 
-    /// Whether there are no terms, which is to say that this is the polynomial 0.
+    /// Returns whether there are no terms, which is the case for the polynomial 0 alone.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The terms, highest first: variables with their positive exponents, and the coefficient, which is not zero.
+    /// Returns the terms, highest first: the variables with their positive exponents, and the non-zero coefficient.
     pub fn terms(&self) -> impl Iterator<Item = (Vec<(&Var, u16)>, &Rational)> {
         self.terms.iter().rev().map(|(monomial, coefficient)| {
             (monomial.powers().iter().map(|&(v, e)| (&self.variables[v as usize], e)).collect(), coefficient)
         })
     }
 
-    /// The coefficient of `prod_j variable_j^exponent_j`, 0 if there is no such term.
+    /// Returns the coefficient of `prod_j variable_j^exponent_j`, which is 0 if there is no such term.
     pub fn coefficient(&self, powers: &[(Var, u16)]) -> Rational {
         let mut exponents: BTreeMap<u32, u32> = BTreeMap::new();
         for (variable, exponent) in powers.iter().filter(|(_, exponent)| *exponent > 0) {
@@ -169,10 +173,12 @@ impl Polynomial {
         self.terms.get(&monomial).cloned().unwrap_or(Rational::ZERO)
     }
 
-    /// Terms as exponents in the order of the given coordinates, lowest first: the form that integration works on.
+    /// Returns the terms, lowest first, with their exponents in the order of the given variables.
+    ///
+    /// This is the form that the integrators work on.
     pub fn aligned(&self, variables: &[Var]) -> Result<Vec<(Vec<u16>, Rational)>, PolynomialError> {
         let places = self.places(variables)?;
-        // Four exponents share a word.
+        // Four exponents fit into one machine word.
         check_memory(self.len().saturating_mul(variables.len() / 4 + 1), 0)?;
         let align = |(monomial, coefficient): (&Monomial, &Rational)| {
             let mut exponents = vec![0; variables.len()];
@@ -182,7 +188,7 @@ impl Polynomial {
         Ok(self.terms.iter().map(align).collect())
     }
 
-    /// Where each variable of the polynomial stands in a list of coordinates.
+    /// Returns the position of each variable of the polynomial in a list of variables.
     fn places(&self, variables: &[Var]) -> Result<Vec<usize>, PolynomialError> {
         let given: BTreeMap<&Var, usize> = variables.iter().enumerate().rev().map(|(at, v)| (v, at)).collect();
         let place = |variable: &Var| {
@@ -194,13 +200,13 @@ impl Polynomial {
         self.variables.iter().map(place).collect()
     }
 
-    /// The terms of one total degree.
+    /// Returns the sum of the terms of one total degree.
     pub fn homogeneous_part(&self, degree: u32) -> Polynomial {
         let part = self.terms.iter().filter(|(m, _)| m.degree() == degree);
         Polynomial::trimmed(self.variables.clone(), part.map(|(m, c)| (m.clone(), c.clone())).collect())
     }
 
-    /// The non-zero homogeneous parts by degree; their sum is the polynomial.
+    /// Returns the non-zero homogeneous parts by their degrees; their sum is the polynomial.
     pub fn homogeneous_parts(&self) -> BTreeMap<u32, Polynomial> {
         let mut parts: BTreeMap<u32, Terms> = BTreeMap::new();
         for (monomial, coefficient) in self.terms.iter() {
@@ -209,7 +215,7 @@ impl Polynomial {
         parts.into_iter().map(|(k, part)| (k, Polynomial::trimmed(self.variables.clone(), part))).collect()
     }
 
-    /// Drops the variables that occur in no term.
+    /// Returns the polynomial with these terms, without the variables that occur in no term.
     fn trimmed(variables: Vec<Var>, terms: Terms) -> Polynomial {
         let mut occurs = vec![false; variables.len()];
         for (monomial, _) in terms.iter() {
@@ -230,7 +236,7 @@ impl Polynomial {
         Polynomial { variables: kept, terms: terms.moved(&positions) }
     }
 
-    /// The terms over a sorted list that holds all variables of the polynomial.
+    /// Returns the terms renumbered for a sorted list that contains all variables of the polynomial.
     fn terms_over(&self, variables: &[Var]) -> Terms {
         if self.variables == variables {
             return self.terms.clone();
@@ -240,11 +246,12 @@ impl Polynomial {
     }
 }
 
+/// Returns the position of a variable in a list sorted by name.
 fn position(sorted: &[Var], variable: &Var) -> Option<u32> {
     sorted.binary_search(variable).ok().map(|at| at as u32)
 }
 
-/// All variables of the lists in name order, each with its latest declaration.
+/// Returns all variables of the lists in name order, each with its latest declaration.
 fn sorted_union<'a>(lists: impl IntoIterator<Item = &'a [Var]>) -> Vec<Var> {
     let mut union: Vec<&Var> = lists.into_iter().flatten().collect();
     union.sort_by(|a, b| a.cmp(b).then_with(|| b.by_declaration(a)));

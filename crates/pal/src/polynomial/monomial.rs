@@ -1,4 +1,4 @@
-//! Products of powers of variables, the variables being positions in a list kept elsewhere.
+//! Monomials: products of powers of variables. Variables are positions in a list that the polynomial keeps.
 //!
 //! Only the variables that occur are stored: a sum of a hundred thousand variables is a hundred thousand small
 //! monomials, not a hundred thousand vectors of that length.
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use smallvec::SmallVec;
 
-/// `prod_j x_j^(e_j)`: pairs of position and positive exponent, positions rising.
+/// The monomial `prod_j x_j^(e_j)` as pairs of a position and a positive exponent, sorted by position.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Monomial {
     degree: u32,
@@ -26,7 +26,7 @@ impl Monomial {
         monomial
     }
 
-    /// Multiplies by a power of a variable that comes after all present ones.
+    /// Multiplies by a power of a variable that comes after all variables of the monomial.
     pub(super) fn push(&mut self, variable: u32, exponent: u16) {
         if exponent > 0 {
             self.degree += u32::from(exponent);
@@ -49,7 +49,7 @@ impl Monomial {
         }
     }
 
-    /// The product. Exponents cannot overflow: both degrees are within the limit of 10,000.
+    /// Returns the product. Exponents cannot overflow: both degrees are within the limit of 10,000.
     pub(super) fn times(&self, other: &Monomial) -> Monomial {
         let (mut left, mut right) = (self.powers.as_slice(), other.powers.as_slice());
         let mut product = Monomial { degree: self.degree + other.degree, powers: SmallVec::new() };
@@ -68,7 +68,7 @@ impl Monomial {
         product
     }
 
-    /// The monomial without one variable, and the exponent that variable had.
+    /// Returns the monomial without one variable, and the exponent of that variable.
     pub(super) fn split(&self, variable: u32) -> (Monomial, u16) {
         let exponent = self.exponent(variable);
         let mut rest = self.clone();
@@ -79,14 +79,14 @@ impl Monomial {
         (rest, exponent)
     }
 
-    /// The same monomial over another list, in any order.
+    /// Returns the same monomial over another list of variables, where `positions` may be in any order.
     pub(super) fn renamed(&self, positions: &[u32]) -> Monomial {
         let mut renamed = self.moved(positions);
         renamed.powers.sort_unstable();
         renamed
     }
 
-    /// The same monomial over another list; `positions` must be rising on the variables that occur.
+    /// Returns the same monomial over another list of variables; `positions` must increase on those that occur.
     pub(super) fn moved(&self, positions: &[u32]) -> Monomial {
         let mut moved = self.clone();
         for (variable, _) in &mut moved.powers {
@@ -96,8 +96,8 @@ impl Monomial {
     }
 }
 
-/// Graded lexicographic order, `1 < y < x < y^2 < x*y < x^2`. It is compatible with multiplication, so a polynomial
-/// times a monomial keeps the order of its terms, and so does a rising renumbering of the variables.
+/// Graded lexicographic order, `1 < y < x < y^2 < x*y < x^2`. It is compatible with multiplication, so multiplying a
+/// polynomial by a monomial keeps the order of its terms. Renumbering the variables in increasing order keeps it too.
 impl Ord for Monomial {
     fn cmp(&self, other: &Self) -> Ordering {
         self.degree.cmp(&other.degree).then_with(|| {

@@ -1,7 +1,7 @@
-//! Monomials as single integers, for the inner loop of multiplication.
+//! Packs monomials into single integers, for the inner loop of multiplication.
 //!
-//! The degree and every exponent get as many bits as the product needs, the degree on top and the first variable
-//! next. Then the product of monomials is the sum of integers, and graded order is the order of integers.
+//! The degree and every exponent get as many bits as the product needs: the degree the highest bits, the first variable
+//! the next ones. Then monomials are multiplied by adding integers, and graded order is the order of the integers.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,15 +9,15 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::monomial::Monomial;
 use super::terms::Terms;
 
-/// How exponents are laid out in 128 bits.
+/// The layout of the exponents in an integer of 128 bits.
 pub(super) struct Packing {
-    /// variable, lowest bit, number of bits; the first variable highest
+    /// for each variable its position, its lowest bit and its number of bits; the first variable has the highest bits
     fields: Vec<(u32, u32, u32)>,
     degree_shift: u32,
 }
 
 impl Packing {
-    /// A layout for the product of two sums, if 128 bits are enough.
+    /// Returns a layout for the product of two sums, if 128 bits are enough.
     pub(super) fn of_product(a: &Terms, b: &Terms) -> Option<Packing> {
         let (highest_a, highest_b) = (highest_powers(a), highest_powers(b));
         let mut highest = highest_a;
@@ -39,7 +39,7 @@ impl Packing {
     }
 
     pub(super) fn pack(&self, monomial: &Monomial) -> u128 {
-        // A constant needs no degree field, and then there may be no bit left to shift to.
+        // A constant needs no bits for its degree, and then a shift by `degree_shift` could be a shift by 128 bits.
         let mut packed = match monomial.degree() {
             0 => 0,
             degree => u128::from(degree) << self.degree_shift,
@@ -77,11 +77,11 @@ fn highest_powers(terms: &Terms) -> BTreeMap<u32, u16> {
     highest
 }
 
-/// Hashing of packed monomials: one wide multiplication, where the default hasher would dominate the product.
+/// Hashes packed monomials by one wide multiplication. The default hasher would take most of the time of a product.
 #[derive(Default)]
 pub(super) struct PackedHasher(u64);
 
-/// Builds [`PackedHasher`]s.
+/// The state from which hash maps build a [`PackedHasher`].
 pub(super) type PackedState = BuildHasherDefault<PackedHasher>;
 
 impl Hasher for PackedHasher {

@@ -1,4 +1,4 @@
-//! Reading ordinary notation.
+//! Reads polynomials in ordinary notation.
 //!
 //! ```text
 //! sum      =  product { (+ | -) product }
@@ -22,9 +22,9 @@ use crate::formula::Var;
 use crate::number::Rational;
 
 impl Polynomial {
-    /// Reads a polynomial such as `3*x^2*y - 1/2`; every name is a variable.
+    /// Reads a polynomial such as `3*x^2*y - 1/2`, in which every name is a variable.
     ///
-    /// Operators are `+ - * / ^` (`**` is the same as `^`) and parentheses; a product needs its `*`. Numbers are exact:
+    /// Operators are `+ - * / ^` (`**` is the same as `^`) and parentheses; a product needs a `*`. Numbers are exact:
     /// `0.1` is 1/10 and `1e-3` is 1/1000 (so `2e5` is a number; write `2*e5` for a variable `e5`). Division is by
     /// constants other than 0. Names are `[A-Za-z_][A-Za-z0-9_.!@]*`, or any text between bars, `|wind speed|`.
     ///
@@ -76,7 +76,7 @@ fn parse(text: &str, scope: Option<&[Var]>) -> Result<Polynomial, ParseError> {
     }
 }
 
-/// The variables of the text in name order. Those that are not known are declared where they first occur.
+/// Returns the variables of the text in name order. Unknown ones are declared in the order of first occurrence.
 fn variables(tokens: &[Token], known: &[Var]) -> Vec<Var> {
     let mut found: BTreeMap<&str, Var> = BTreeMap::new();
     for token in tokens {
@@ -91,7 +91,7 @@ fn variables(tokens: &[Token], known: &[Var]) -> Vec<Var> {
 struct Parser<'t> {
     tokens: &'t [Token<'t>],
     at: usize,
-    /// all names of the text, so that every part of it is over the same list
+    /// all variables of the text, so that every subexpression is over the same list
     variables: &'t [Var],
     known: Option<Vec<Var>>,
     depth: usize,
@@ -111,7 +111,7 @@ impl<'t> Parser<'t> {
         &self.tokens[self.at]
     }
 
-    /// Moves on; the end is never passed.
+    /// Moves on to the next token, but never past the end.
     fn next(&mut self) -> &'t Token<'t> {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
@@ -188,7 +188,7 @@ impl<'t> Parser<'t> {
         let token = self.peek();
         let exponent = self.nested(operator, Self::signed)?;
         let exponent = exponent.as_constant().ok_or_else(|| at(token, ParseProblem::VariableExponent))?;
-        // Printing a number of 300,000 digits is slow, and nobody reads them.
+        // Printing a number of 300,000 digits would be slow, and nobody would read them.
         let shown =
             || if coefficient_bits(&exponent) > 4096 { "given here".into() } else { shorten(&exponent.to_string()) };
         if exponent < Rational::ZERO {
@@ -239,7 +239,7 @@ impl<'t> Parser<'t> {
         Ok(Terms::single(Monomial::power(v as u32, 1), Rational::ONE))
     }
 
-    /// Descends one level; the limit keeps hostile text from overflowing the stack.
+    /// Descends one level of nesting. The limit keeps hostile text from overflowing the stack.
     fn nested(
         &mut self,
         token: &Token,
@@ -254,7 +254,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// The error for an operand that follows another one.
+    /// Returns the error for an operand that follows another one without an operator.
     fn missing_operator(&self) -> ParseError {
         let left = self.tokens[..self.at].last().map_or(String::new(), Token::excerpt);
         let right = self.peek();

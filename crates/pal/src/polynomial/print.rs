@@ -1,4 +1,4 @@
-//! Canonical text: expanded, highest terms first, readable by the parser.
+//! Prints polynomials in a canonical form that the parser reads: expanded, highest terms first.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::lexer::is_plain_name;
 use crate::formula::Var;
 use crate::number::Rational;
 
-/// Ordinary notation, `3*x^2*y - 1/2`, that parses back to the same polynomial.
+/// Prints ordinary notation, such as `3*x^2*y - 1/2`, that parses back to the same polynomial.
 ///
 /// Names that are not plain identifiers are quoted, `|wind speed|`; a `|` in a name is doubled.
 impl fmt::Display for Polynomial {
@@ -47,7 +47,7 @@ impl fmt::Debug for Polynomial {
     }
 }
 
-/// A name as it has to be written in a polynomial.
+/// Returns a name as it has to be written in a polynomial.
 pub(super) fn quoted(variable: &Var) -> String {
     match is_plain_name(variable.name()) {
         true => variable.name().to_string(),
@@ -55,7 +55,7 @@ pub(super) fn quoted(variable: &Var) -> String {
     }
 }
 
-/// The first few variables, for messages.
+/// Lists the first few variables for a message.
 pub(super) fn list(variables: &[Var]) -> String {
     const SHOWN: usize = 8;
     let mut names: Vec<String> = variables.iter().take(SHOWN).map(quoted).collect();

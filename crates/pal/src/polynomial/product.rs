@@ -1,7 +1,8 @@
 //! Multiplication and powers of sums of monomials, within limits.
 //!
 //! Denominators are cleared first, so that the inner loop is one integer multiply-add per pair of terms: in machine
-//! integers when a bound shows that they suffice, else in big ones. One gcd per resulting term restores fractions.
+//! integers when a bound shows that they suffice, else in integers of any length. One gcd per term of the result turns
+//! its coefficients into reduced fractions again.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -18,7 +19,7 @@ use super::terms::{Cleared, Terms, clear_denominators, coefficient_bits};
 use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational, bit_length};
 
-/// `a * b`.
+/// Returns `a * b`.
 pub(super) fn product(a: &Terms, b: &Terms, budget: &mut Budget) -> Result<Terms, PolynomialError> {
     let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     check_degree(u64::from(a.degree()) + u64::from(b.degree()))?;
@@ -29,7 +30,7 @@ pub(super) fn product(a: &Terms, b: &Terms, budget: &mut Budget) -> Result<Terms
     }
 }
 
-/// `base^exponent` by repeated squaring; `0^0` is 1.
+/// Returns `base^exponent` by repeated squaring; `0^0` is 1.
 pub(super) fn power(base: &Terms, exponent: u64, budget: &mut Budget) -> Result<Terms, PolynomialError> {
     if exponent == 0 {
         return Ok(Terms::constant(Rational::ONE));
@@ -38,7 +39,8 @@ pub(super) fn power(base: &Terms, exponent: u64, budget: &mut Budget) -> Result<
         return Ok(base.clone());
     }
     check_degree(u64::from(base.degree()).saturating_mul(exponent))?;
-    // A constant has no degree to stop it: refuse 9^(10^9) before the first squaring. Only 1 and -1 stay short.
+    // The limit on degrees does not stop a constant: 9^(10^9) is refused before the first squaring. Only powers of 1
+    // and -1 stay short.
     if let Some(value) = base.as_constant()
         && coefficient_bits(&value) > 1
     {
@@ -103,7 +105,7 @@ fn by_many_terms(few: &Terms, many: &Terms, budget: &mut Budget) -> Result<Terms
     }
 }
 
-/// All pairwise products, in packed form if there is one.
+/// Returns the sums of all pairwise products; the monomials are multiplied in packed form if there is a packing.
 fn multiply<'a, C, D>(
     a: impl IntoIterator<Item = (&'a Monomial, C)>,
     b: impl IntoIterator<Item = (&'a Monomial, C)>,
@@ -169,7 +171,7 @@ pub(super) fn words(bits: usize) -> usize {
     bits / 64 + 1
 }
 
-/// How many terms with coefficients of that length fit into the memory set aside.
+/// Returns how many terms with coefficients of this many bits one result may have.
 pub(super) fn term_limit(bits: usize) -> usize {
     MAX_TERMS.min(MAX_WORDS / words(bits))
 }

@@ -11,7 +11,7 @@ use crate::formula::Var;
 use crate::number::Rational;
 
 impl Polynomial {
-    /// Replaces variables by polynomials, all at once: `x -> y, y -> x` swaps.
+    /// Replaces variables by polynomials, all at the same time: `x -> y, y -> x` swaps two variables.
     ///
     /// Variables without an image stay. For `x -> s x + t` use [`Polynomial::affine`], which is much faster.
     pub fn substitute(&self, images: &BTreeMap<Var, Polynomial>) -> Result<Polynomial, PolynomialError> {
@@ -19,7 +19,7 @@ impl Polynomial {
             self.variables.iter().cloned().partition(|variable| images.contains_key(variable));
         let used: Vec<&Polynomial> = replaced.iter().filter_map(|variable| images.get(variable)).collect();
         let outputs = sorted_union(used.iter().map(|p| p.variables.as_slice()).chain([kept.as_slice()]));
-        // Old variables and new ones of the same name differ while both are there: the old ones come first in the list.
+        // An old and a new variable of the same name must not be confused: the old variables come first in the list.
         let first_output = replaced.len() as u32;
         let place = |variable: &Var| match position(&replaced, variable) {
             Some(at) => at,
@@ -38,7 +38,7 @@ impl Polynomial {
         Ok(Polynomial::trimmed(outputs, terms.moved(&unshift)))
     }
 
-    /// The partial derivative.
+    /// Returns the partial derivative with respect to a variable.
     pub fn derivative(&self, variable: &Var) -> Polynomial {
         let Some(v) = position(&self.variables, variable) else { return Polynomial::zero() };
         let derived = self.terms.iter().filter_map(|(monomial, coefficient)| {
@@ -50,7 +50,7 @@ impl Polynomial {
     }
 }
 
-/// Horner's rule in one variable, whose image is a sum of monomials in others.
+/// Replaces one variable by a sum of monomials in other variables, by Horner's rule.
 fn replace(terms: Terms, variable: u32, image: &Terms, budget: &mut Budget) -> Result<Terms, PolynomialError> {
     let mut by_exponent: BTreeMap<u16, Terms> = BTreeMap::new();
     for (monomial, coefficient) in terms {

@@ -1,4 +1,4 @@
-//! Sums of monomials over a list of variables kept elsewhere, and clearing of their denominators.
+//! Sums of monomials over the list of variables that a polynomial keeps, and clearing of their denominators.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,15 +15,16 @@ use crate::number::{Integer, Rational, bit_length};
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub(super) struct Terms(BTreeMap<Monomial, Rational>);
 
-/// Terms, or the terms of one line, that share a denominator.
+/// Terms over a common denominator. The key `K` is the monomial, or the exponent of a single variable.
 pub(super) struct Cleared<K> {
     pub(super) numerators: Vec<(K, Integer)>,
     pub(super) denominator: UBig,
 }
 
 impl<K> Cleared<K> {
-    /// Whether the common denominator is of the size of the single ones. Many unrelated denominators have one that is
-    /// far longer, and then numerators over it cost more than fractions.
+    /// Returns whether the common denominator is about as long as the denominators of the single terms.
+    ///
+    /// That of many unrelated denominators is far longer, and then numerators over it cost more than fractions.
     pub(super) fn is_short(&self, terms: &Terms) -> bool {
         self.denominator.bit_len() <= 1024 + 4 * terms.bits()
     }
@@ -48,7 +49,7 @@ impl Terms {
         self.0.is_empty()
     }
 
-    /// From the lowest monomial to the highest.
+    /// Iterates over the terms from the lowest monomial to the highest.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (&Monomial, &Rational)> + Clone {
         self.0.iter()
     }
@@ -61,7 +62,7 @@ impl Terms {
         self.0.keys().next_back().map_or(0, Monomial::degree)
     }
 
-    /// The value, if no variable occurs.
+    /// Returns the value, if no variable occurs.
     pub(super) fn as_constant(&self) -> Option<Rational> {
         match self.0.first_key_value() {
             None => Some(Rational::ZERO),
@@ -69,7 +70,8 @@ impl Terms {
         }
     }
 
-    /// Adds one term, and drops it if it cancels. Returns the bits of a coefficient that this made longer.
+    /// Adds one term, and drops it if it cancels. Returns the bits of the new coefficient if the monomial was there
+    /// already, and 0 otherwise.
     pub(super) fn add(&mut self, monomial: Monomial, coefficient: Rational) -> usize {
         match self.0.entry(monomial) {
             Entry::Vacant(place) => {
@@ -89,8 +91,8 @@ impl Terms {
         }
     }
 
-    /// Adds `other`, the smaller sum into the larger: a text of many `+` then takes no quadratic time. Returns the
-    /// bits of the longest coefficient that this changed.
+    /// Adds `other`. The terms of the smaller sum are added to the larger one, so that reading a text with many `+`
+    /// does not take quadratic time. Returns the bits of the longest coefficient that this changed.
     pub(super) fn absorb(&mut self, mut other: Terms) -> usize {
         if other.len() > self.len() {
             std::mem::swap(self, &mut other);
@@ -112,21 +114,23 @@ impl Terms {
         }
     }
 
-    /// The sum times one monomial; graded order survives, so nothing is sorted again.
+    /// Returns the sum times one monomial. It keeps the graded order of the terms.
     pub(super) fn times_monomial(&self, monomial: &Monomial) -> Terms {
         self.iter().map(|(m, c)| (m.times(monomial), c.clone())).collect()
     }
 
+    /// Returns the same sum over another list of variables; `positions` must increase on the variables that occur.
     pub(super) fn moved(&self, positions: &[u32]) -> Terms {
         self.iter().map(|(m, c)| (m.moved(positions), c.clone())).collect()
     }
 
-    /// The largest number of bits in a numerator or denominator.
+    /// Returns the largest number of bits in a numerator or denominator.
     pub(super) fn bits(&self) -> usize {
         self.0.values().map(coefficient_bits).max().unwrap_or(0)
     }
 
-    /// The coefficients as functions of one variable: monomial in the others -> exponents, rising, and coefficients.
+    /// Groups the terms by their monomials in the other variables. Each group lists the exponents of `variable`, in
+    /// increasing order, with their coefficients.
     pub(super) fn lines(self, variable: u32) -> BTreeMap<Monomial, Vec<(u16, Rational)>> {
         let mut lines: BTreeMap<Monomial, Vec<(u16, Rational)>> = BTreeMap::new();
         for (monomial, coefficient) in self.0 {
@@ -137,7 +141,7 @@ impl Terms {
     }
 }
 
-/// Of distinct monomials with non-zero coefficients.
+/// Collects distinct monomials with non-zero coefficients.
 impl FromIterator<(Monomial, Rational)> for Terms {
     fn from_iter<I: IntoIterator<Item = (Monomial, Rational)>>(terms: I) -> Self {
         Terms(terms.into_iter().collect())
@@ -153,12 +157,12 @@ impl IntoIterator for Terms {
     }
 }
 
-/// Bits of the numerator or the denominator, whichever is longer.
+/// Returns the number of bits of the numerator or the denominator, whichever is longer.
 pub(super) fn coefficient_bits(value: &Rational) -> usize {
     bit_length(value.numerator()).max(value.denominator().bit_len())
 }
 
-/// The least common denominator and the numerators over it: sums then need no gcd at every step.
+/// Returns the least common denominator and the numerators over it, with which sums need no gcd at every step.
 pub(super) fn clear_denominators<K, B>(
     terms: impl Iterator<Item = (K, B)> + Clone,
 ) -> Result<Cleared<K>, PolynomialError>

@@ -4,8 +4,9 @@
 //! value  =  sum over assignments of the Booleans of  integral over { x : support }  of  weight dx
 //! ```
 //!
-//! The search of [`crate::region`] carries the weight along. Once the support holds on a cell, the cell is split further only by
-//! conditions of the weight that still matter there; a weight that is zero ends it.
+//! The search of [`crate::region`] carries the weight along. Once the support holds on a cell, the cell is split
+//! further only by conditions of the weight that are still undecided there. Cells on which the weight is zero are
+//! dropped.
 
 mod moments_file;
 mod nested;

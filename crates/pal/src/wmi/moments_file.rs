@@ -11,7 +11,7 @@ use crate::moments::{Exponents, ExponentsError, Moments};
 /// The version of the file format.
 const VERSION: &str = "pal-moments-1";
 
-/// The moments of a constraint: what a file of moments holds.
+/// The content of a file of moments: a constraint and its moments.
 ///
 /// ```
 /// use pal::moments::{Exponents, Moments};
@@ -28,7 +28,7 @@ const VERSION: &str = "pal-moments-1";
 pub struct MomentsFile {
     /// The constraint that the moments were computed for.
     pub constraint: Constraint,
-    /// Its moments.
+    /// The moments of the constraint.
     pub moments: Moments,
 }
 
@@ -41,7 +41,7 @@ pub enum MomentsFileError {
     /// The file is of another kind or version.
     #[error("expected a file of version {VERSION}, found {0}; compute the moments again")]
     Version(String),
-    /// Something that belongs into the file is missing or has the wrong shape.
+    /// A tensor or a metadata entry of the file is missing or has the wrong shape.
     #[error("{0}")]
     Content(String),
     /// The file was changed after it was written.
@@ -53,14 +53,15 @@ pub enum MomentsFileError {
     /// The constraint cannot be written as SMT-LIB.
     #[error(transparent)]
     Write(#[from] SmtWriteError),
-    /// The exponents in the file do not form a set.
+    /// The exponents in the file are not a valid set of exponents.
     #[error(transparent)]
     Exponents(#[from] ExponentsError),
 }
 
 impl MomentsFile {
-    /// A safetensors file: `moments` and `errors` (F64), `exponents` (U16), and the constraint, a version and a checksum in
-    /// its metadata.
+    /// Returns the bytes of a safetensors file with the tensors `moments` and `errors` (F64) and `exponents` (U16).
+    ///
+    /// The metadata of the file holds the constraint, the version of the format and a checksum.
     pub fn to_bytes(&self) -> Result<Vec<u8>, MomentsFileError> {
         let constraint = write_smtlib(&self.constraint)?;
         let bytes_of = |values: &[f64]| values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
@@ -82,7 +83,7 @@ impl MomentsFile {
         Ok(safetensors::serialize(tensors, Some(metadata))?)
     }
 
-    /// Reads what [`MomentsFile::to_bytes`] wrote; anything else is refused.
+    /// Reads a file that [`MomentsFile::to_bytes`] wrote. Files of another version and damaged files are refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<MomentsFile, MomentsFileError> {
         let (_, header) = SafeTensors::read_metadata(bytes)?;
         let none = HashMap::new();

@@ -5,16 +5,17 @@
 use crate::formula::SmtError;
 use crate::formula::smtlib::sexpr::{Sexpr, Tree};
 
-/// Rewrites a term.
+/// Rewrites a term in nested prefix notation as an SMT-LIB term.
 pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
-    // `|` opens a quoted name in SMT-LIB but is an operator here. A stand-in of the same length keeps columns right.
+    // `|` opens a quoted name in SMT-LIB but is an operator here. It is replaced by `%`, which is as long, so that
+    // columns in error messages stay right.
     let text = [" ", "\n", "\t", "("]
         .iter()
         .fold(text.to_string(), |t, after| t.replace(&format!("(|{after}"), &format!("(%{after}")));
     let tree = Tree::parse(&text)?;
     let root = tree.single("a term")?;
     let mut out = String::with_capacity(text.len());
-    // What is still to be written, last first.
+    // The pieces still to be written; the next one is on top.
     let mut stack = vec![Piece::Term(root)];
     while let Some(piece) = stack.pop() {
         match piece {
@@ -25,11 +26,13 @@ pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
     Ok(out)
 }
 
+/// A piece of the output that is still to be written.
 enum Piece<'t> {
     Text(&'static str),
     Term(Sexpr<'t>),
 }
 
+/// Writes a leaf, or the head of a list, and pushes the remaining pieces of the list onto the stack.
 fn write<'t>(term: Sexpr<'t>, out: &mut String, stack: &mut Vec<Piece<'t>>) -> Result<(), SmtError> {
     let Some(items) = term.list() else {
         out.push_str(term.text());
@@ -64,6 +67,7 @@ fn write<'t>(term: Sexpr<'t>, out: &mut String, stack: &mut Vec<Piece<'t>>) -> R
     Ok(())
 }
 
+/// Writes the constant of a term `(const TYPE VALUE)`.
 fn constant(term: Sexpr<'_>, arguments: &[Sexpr<'_>], out: &mut String) -> Result<(), SmtError> {
     let [kind, value] = arguments else { return Err(term.error("write (const TYPE VALUE)")) };
     match kind.text() {
@@ -76,7 +80,7 @@ fn constant(term: Sexpr<'_>, arguments: &[Sexpr<'_>], out: &mut String) -> Resul
     Ok(())
 }
 
-/// Writes a name, quoted where it is not a plain symbol.
+/// Writes a name as a quoted symbol, `|name|`.
 fn quote(name: &str, out: &mut String) {
     out.push('|');
     out.push_str(name);

@@ -9,7 +9,9 @@ use crate::formula::smtlib::sexpr::Tree;
 use crate::formula::{Constraint, Formula, SmtError};
 use crate::polynomial::Polynomial;
 
-/// A polynomial with cases. Sums, products and powers of it are taken case by case when it is integrated.
+/// A piecewise polynomial: a weight with cases.
+///
+/// Sums, products and powers of piecewise polynomials are worked out case by case when they are integrated.
 ///
 /// ```
 /// use pal::formula::{Constraint, Formula, reals};
@@ -30,21 +32,22 @@ use crate::polynomial::Polynomial;
 pub struct Piecewise {
     pub(super) weight: Arc<SymbolicWeight>,
     depth: usize,
-    /// Parts when written out, shared ones as often as they occur.
+    /// The number of parts when written out, where a shared part counts as often as it occurs.
     parts: usize,
 }
 
-/// A weight that would take too long to write out.
+/// The error for a weight that is nested too deeply or has too many parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a weight nested {depth} deep with {parts} parts is too large: at most {MAX_DEPTH} levels and {MAX_PARTS} parts are possible, \
-     counting shared parts as often as they occur"
+    "a weight nested {depth} deep with {parts} parts is too large: at most {MAX_DEPTH} levels and {MAX_PARTS} parts \
+     are possible, counting shared parts as often as they occur"
 )]
 pub struct TooManyCases {
     depth: usize,
     parts: usize,
 }
 
+/// The largest number of parts that a weight may have when it is written out.
 const MAX_PARTS: usize = 1_000_000;
 
 impl From<Polynomial> for Piecewise {
@@ -54,27 +57,27 @@ impl From<Polynomial> for Piecewise {
 }
 
 impl Piecewise {
-    /// `yes` where the condition holds, `no` elsewhere.
+    /// Returns the weight that is `yes` where the condition holds and `no` elsewhere.
     pub fn ite(condition: Formula, yes: &Piecewise, no: &Piecewise) -> Result<Piecewise, TooManyCases> {
         Piecewise::combine([yes, no], |[yes, no]| Weight::ite(condition, yes, no))
     }
 
-    /// The sum.
+    /// Returns `self + other`.
     pub fn plus(&self, other: &Piecewise) -> Result<Piecewise, TooManyCases> {
         Piecewise::combine([self, other], Weight::sum)
     }
 
-    /// The product.
+    /// Returns `self * other`.
     pub fn times(&self, other: &Piecewise) -> Result<Piecewise, TooManyCases> {
         Piecewise::combine([self, other], Weight::product)
     }
 
-    /// A power.
+    /// Returns `self^exponent`.
     pub fn pow(&self, exponent: u32) -> Result<Piecewise, TooManyCases> {
         Piecewise::combine([self], |[base]| Weight::power(base, exponent))
     }
 
-    /// Reads a term with `+ - * / pow ite` over the variables of a constraint.
+    /// Reads an SMT-LIB-like term with `+ - * / pow ite` over the variables of the constraint `scope`.
     pub fn parse(text: &str, scope: &Constraint) -> Result<Piecewise, SmtError> {
         let tree = Tree::parse(text)?;
         let root = tree.single("a term of sort Real")?;
@@ -93,7 +96,7 @@ impl Piecewise {
             return Err(TooManyCases { depth, parts: count });
         }
         let made = make(parts.map(|part| part.weight.clone()));
-        // Polynomials are carried out at once and are one part again.
+        // Operations on plain polynomials are carried out at once; the result is a single part.
         let plain = matches!(&*made, Weight::Polynomial(_));
         let (depth, parts) = if plain { (1, 1) } else { (depth, count) };
         Ok(Piecewise { weight: made, depth, parts })

@@ -18,12 +18,12 @@ use crate::number::{NumberError, Rational, parse_rational};
 /// A weighted-model-integration problem.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Its name, or empty.
+    /// The name of the problem, or an empty string.
     pub name: String,
-    /// The support, with the bounds of the domain, over all variables of the domain.
+    /// The support over all variables of the domain, including the bounds of the domain.
     pub support: Constraint,
     pub(super) weight: Arc<SymbolicWeight>,
-    /// Formulas whose weighted volumes within the support are asked for.
+    /// The formulas whose weighted volumes within the support are asked for.
     pub queries: Vec<Formula>,
 }
 
@@ -36,17 +36,17 @@ pub enum ProblemError {
     /// A bound of the domain is not a number.
     #[error("the bounds of `{variable}`: {error}")]
     Bound {
-        /// which variable
+        /// the variable with that bound
         variable: String,
-        /// what is wrong
+        /// why the bound is not a number
         error: NumberError,
     },
     /// A variable has a type other than real and bool.
     #[error("variable `{variable}` has type `{kind}`; real and bool are possible")]
     Type {
-        /// which variable
+        /// the variable with that type
         variable: String,
-        /// its type
+        /// the type as written
         kind: String,
     },
     /// A name is declared twice.
@@ -55,13 +55,14 @@ pub enum ProblemError {
     /// A term cannot be read.
     #[error("{field}: {error}")]
     Term {
-        /// support, weight or query
+        /// the field of the term: support, weight or query
         field: String,
         /// what is wrong, and where in the term
         error: SmtError,
     },
 }
 
+/// One line of the JSON-lines format.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(default)]
@@ -74,6 +75,7 @@ struct Line<'a> {
     queries: Vec<String>,
 }
 
+/// The domain of a problem in the JSON-lines format.
 #[derive(Deserialize)]
 struct Domain<'a> {
     #[serde(borrow)]
@@ -82,7 +84,7 @@ struct Domain<'a> {
     booleans: Vec<String>,
 }
 
-/// The members of a JSON object in the order of the text, which is the order of coordinates.
+/// The members of a JSON object in the order of the text. For a domain it is the order of the coordinates.
 struct InOrder<T>(Vec<(String, T)>);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
@@ -109,7 +111,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
     }
 }
 
-/// A bound as text: a JSON string or number, kept digit by digit.
+/// A bound of a variable as text: a JSON string or number whose digits are all kept.
 #[derive(Deserialize)]
 struct Bound<'a>(#[serde(borrow)] &'a RawValue);
 
@@ -120,7 +122,7 @@ impl Bound<'_> {
     }
 }
 
-/// A density file: nested prefix terms, and a domain in one of two shapes.
+/// A density file of pywmi or wmi-pa: terms in nested prefix notation, and a domain as a list or as tables.
 #[derive(Deserialize)]
 struct Density<'a> {
     #[serde(borrow)]
@@ -131,14 +133,14 @@ struct Density<'a> {
     queries: Vec<String>,
 }
 
-/// Lower and upper bound of a variable.
+/// The lower and the upper bound of a variable.
 type Ends<'a> = (Option<Bound<'a>>, Option<Bound<'a>>);
 
-/// The domain as a list: name, type, bounds.
+/// One variable of a density file whose domain is a list: its name, type and bounds.
 #[derive(Deserialize)]
 struct Listed<'a>(String, String, #[serde(borrow)] Option<Ends<'a>>);
 
-/// The domain as tables by name.
+/// The domain of a density file as tables with one entry per variable name.
 #[derive(Deserialize)]
 struct Tables<'a> {
     variables: Vec<String>,
@@ -148,12 +150,12 @@ struct Tables<'a> {
 }
 
 impl Problem {
-    /// A problem without a name over the variables of its support.
+    /// Creates a problem without a name over the variables of its support.
     pub fn new(support: Constraint, weight: &Piecewise, queries: Vec<Formula>) -> Problem {
         Problem { name: String::new(), support, weight: weight.weight.clone(), queries }
     }
 
-    /// Reads one problem: a line of the JSON-lines format, or a whole density file.
+    /// Reads one problem: a line of the JSON-lines format, or the text of a density file of pywmi or wmi-pa.
     ///
     /// ```
     /// use pal::{moments::Method, wmi::Problem};

@@ -1,4 +1,4 @@
-//! Solving a problem: sum of integrals over cells on which the weight is one polynomial.
+//! Solves a problem by summing integrals over cells on each of which the weight is a single polynomial.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -23,40 +23,40 @@ pub enum WmiError {
     /// The weight does not vanish on an unbounded part of the support.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
-    /// The weight is too large a polynomial somewhere.
+    /// The weight on some cell is a polynomial that the integrators refuse.
     #[error(transparent)]
     Integrand(#[from] IntegrandError),
-    /// The weight is too large a polynomial somewhere.
+    /// The weight on some cell, written out as one polynomial, passes a limit.
     #[error(transparent)]
     Polynomial(#[from] PolynomialError),
-    /// Cubature cannot do it.
+    /// GASP! cubature cannot integrate the weight.
     #[error(transparent)]
     Gasp(#[from] GaspError),
-    /// Sampling cannot do it.
+    /// Rejection sampling cannot integrate the weight.
     #[error(transparent)]
     Rejection(#[from] RejectionError),
-    /// Too many Boolean variables for sampling.
+    /// The problem has too many Boolean variables for rejection sampling.
     #[error("{0} Boolean variables are too many for rejection sampling; at most {MAX_SAMPLED_BOOLEANS} are possible")]
     TooManyBooleans(usize),
 }
 
-/// A weighted volume.
+/// A weighted volume: the integral of the weight, with its error.
 pub type Answer = Integral;
 
-/// Answers to a problem.
+/// The answers to a weighted-model-integration problem.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Solution {
     /// The weighted volume of the support.
     pub total: Answer,
-    /// The weighted volume of the support with each query.
+    /// For each query, the weighted volume of the set of points that are in the support and satisfy the query.
     pub queries: Vec<Answer>,
 }
 
-/// Boolean variables up to which rejection sampling goes through all assignments.
+/// Rejection sampling goes through all assignments of at most this many Boolean variables.
 const MAX_SAMPLED_BOOLEANS: usize = 16;
 
 impl Problem {
-    /// The weighted volumes of the support and of the support with each query.
+    /// Computes the weighted volume of the support, and of its intersection with each query.
     pub fn solve(&self, method: Method) -> Result<Solution, WmiError> {
         let total = self.integrate(None, method)?;
         let queries = self.queries.iter().map(|query| self.integrate(Some(query), method));
@@ -82,8 +82,8 @@ impl Problem {
         let answer = match method {
             Method::Exact => certify::exact(&in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?)?,
             Method::Gasp => return cubature(&constraint, &pieces),
-            // Unshifted first: weights are often sparse as they are written, and a shift would fill them up. The centre next: there
-            // fewer digits cancel.
+            // The coordinates as given are tried first: weights are often sparse as they are written, and a shift would
+            // fill them up. Coordinates around the centre come next, because fewer digits cancel there.
             Method::Recurrence | Method::Rejection { .. } => {
                 let plain = in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?;
                 certify::certified(&plain, || in_frame(AffineFrame::centred(&ends)).prepare(&pieces))?
@@ -92,7 +92,7 @@ impl Problem {
         Ok(answer)
     }
 
-    /// By rejection sampling, for each assignment of the Boolean variables.
+    /// Integrates by rejection sampling, separately for each assignment of the Boolean variables.
     fn sample(&self, constraint: &Constraint, samples: u64, seed: u64) -> Result<Answer, WmiError> {
         let count = constraint.booleans.len();
         if count > MAX_SAMPLED_BOOLEANS {
@@ -117,8 +117,8 @@ impl Problem {
                 .collect::<Result<_, _>>()
                 .map_err(RejectionError::from)?;
             let weight = |point: &[f64]| self.weight.at(&constraint.reals, point, &mut tests.iter());
-            let share = samples.div_ceil(assignments);
-            let part = rejection::integrate_fn(&region, weight, share, seed.wrapping_add(assignment))?;
+            let samples_each = samples.div_ceil(assignments);
+            let part = rejection::integrate_fn(&region, weight, samples_each, seed.wrapping_add(assignment))?;
             answer.value += part.value;
             variance += part.standard_error * part.standard_error;
         }
@@ -127,7 +127,7 @@ impl Problem {
     }
 }
 
-/// By GASP! cubature, cell by cell.
+/// Integrates by GASP! cubature, cell by cell.
 fn cubature(constraint: &Constraint, pieces: &[(Cell, CompiledWeight)]) -> Result<Answer, WmiError> {
     let mut answer = Answer { cells: pieces.len(), ..Answer::default() };
     for (cell, weight) in pieces {
@@ -140,18 +140,18 @@ fn cubature(constraint: &Constraint, pieces: &[(Cell, CompiledWeight)]) -> Resul
     Ok(answer)
 }
 
-/// The polynomial that a weight has become at the end of the search.
+/// Returns the polynomial that a weight has become at the end of the search.
 fn settled(weight: &CompiledWeight) -> Result<&Polynomial, PolynomialError> {
     static NOTHING: LazyLock<Polynomial> = LazyLock::new(Polynomial::zero);
     match &**weight {
         Weight::Polynomial(polynomial) => Ok(polynomial),
         Weight::Failed(error) => Err(error.clone()),
-        // The search ends only where the weight is settled.
+        // This does not happen: the search ends only where the weight has become a polynomial or has failed.
         _ => Ok(&NOTHING),
     }
 }
 
-/// Integrands by polynomial: cells often share their weight.
+/// Integrands by polynomial. They are kept because many cells often have the same weight.
 struct Integrands<'c> {
     constraint: &'c Constraint,
     frame: AffineFrame,

@@ -1,4 +1,4 @@
-//! Reading weights: SMT-LIB-like real terms with `+ - * / pow ite`.
+//! Reads weights from SMT-LIB-like terms of sort Real with `+ - * / pow ite`.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ struct Pending<'t> {
     term: Sexpr<'t>,
     operator: &'t str,
     condition: Option<Formula>,
-    /// Arguments still to be read, last first.
+    /// The arguments still to be read; the next one is at the end.
     unread: Vec<Sexpr<'t>>,
     arguments: Vec<Arc<SymbolicWeight>>,
 }
@@ -71,6 +71,7 @@ pub(super) fn weight<'t>(
     }
 }
 
+/// A term whose first token has been read.
 enum Opened<'t> {
     Leaf(Arc<SymbolicWeight>),
     Operator(Pending<'t>),

@@ -1,8 +1,8 @@
-//! Weights: polynomials with cases.
+//! Weights: piecewise polynomials.
 //!
-//! A weight is built from polynomials by sums, products, powers and `ite`. While the search narrows a cell down, conditions
-//! become known and branches disappear; sums and products of polynomials are carried out as soon as both sides are
-//! known. A weight that is zero ends the search on its cell.
+//! A weight is built from polynomials by sums, products, powers and `ite`. While the search narrows a cell down, more
+//! and more conditions are decided and branches disappear. Sums and products of polynomials are carried out as soon as
+//! both sides are known. A weight that is zero ends the search on its cell.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::formula::{Formula, Membership, Var};
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::region::{Literal, Load, PlaneIndex, Residue, Skeleton};
 
-/// Weights nested deeper than this are refused.
+/// Weights with more nested levels than this are refused.
 pub(super) const MAX_DEPTH: usize = 2_000;
 
-/// A weight whose conditions are `C`: formulas as read, skeletons during the search.
+/// A weight whose conditions have type `C`: formulas when it is read, skeletons during the search.
 #[derive(Debug)]
 pub(crate) enum Weight<C> {
     Polynomial(Polynomial),
@@ -21,11 +21,11 @@ pub(crate) enum Weight<C> {
     Product(Vec<Arc<Weight<C>>>),
     Power(Arc<Weight<C>>, u32),
     Ite(C, Arc<Weight<C>>, Arc<Weight<C>>),
-    /// A product that would be too large. It absorbs everything around it.
+    /// A product or power that would be too large. It makes the sums, products and powers around it fail as well.
     Failed(PolynomialError),
 }
 
-/// A weight as it is read.
+/// A weight as it is read, with formulas as conditions.
 pub(crate) type SymbolicWeight = Weight<Formula>;
 
 impl<C> Weight<C> {
@@ -37,7 +37,7 @@ impl<C> Weight<C> {
         matches!(self, Weight::Polynomial(p) if p.is_zero())
     }
 
-    /// The sum, with the polynomials among the parts added up.
+    /// Returns the sum of the parts, with the polynomials among them added up.
     pub fn sum(parts: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
         let mut known: Vec<Polynomial> = Vec::new();
         let mut open: Vec<Arc<Self>> = Vec::new();
@@ -69,7 +69,7 @@ impl<C> Weight<C> {
         }
     }
 
-    /// The product, with the polynomials among the parts multiplied.
+    /// Returns the product of the parts, with the polynomials among them multiplied.
     pub fn product(parts: impl IntoIterator<Item = Arc<Self>>) -> Arc<Self> {
         let mut known = Polynomial::one();
         let mut open: Vec<Arc<Self>> = Vec::new();
@@ -102,7 +102,7 @@ impl<C> Weight<C> {
         }
     }
 
-    /// A power with a natural exponent.
+    /// Returns `base^exponent`; the power of a polynomial is expanded at once.
     pub fn power(base: Arc<Self>, exponent: u32) -> Arc<Self> {
         match (&*base, exponent) {
             (_, 0) => Weight::constant(Polynomial::one()),
@@ -116,7 +116,8 @@ impl<C> Weight<C> {
         }
     }
 
-    /// Two cases; one if they are the same polynomial.
+    /// Returns the weight that is `yes` where the condition holds and `no` elsewhere. There is no case
+    /// distinction if both are the same polynomial.
     pub fn ite(condition: C, yes: Arc<Self>, no: Arc<Self>) -> Arc<Self> {
         match (&*yes, &*no) {
             (Weight::Polynomial(p), Weight::Polynomial(q)) if p == q => yes,
@@ -124,8 +125,9 @@ impl<C> Weight<C> {
         }
     }
 
+    /// Returns the number of nested levels.
     pub fn depth(&self) -> usize {
-        // Every level was built from finished ones, so an explicit stack of (weight, depth) visits all.
+        // An explicit stack of pairs (weight, depth), because recursion could overflow the call stack.
         let (mut deepest, mut stack) = (0, vec![(self, 1)]);
         while let Some((weight, depth)) = stack.pop() {
             deepest = deepest.max(depth);
@@ -140,7 +142,8 @@ impl<C> Weight<C> {
     }
 }
 
-/// The sum of many polynomials. One by one, a sum of thousands of monomials would be copied thousands of times.
+/// Returns the sum of many polynomials, added in pairs. If they were added one by one, a sum of thousands of monomials
+/// would be copied thousands of times.
 fn sum_by_halves(mut polynomials: Vec<Polynomial>) -> Polynomial {
     while polynomials.len() > 1 {
         let mut pairs = polynomials.into_iter();
@@ -157,7 +160,7 @@ fn sum_by_halves(mut polynomials: Vec<Polynomial>) -> Polynomial {
 }
 
 impl SymbolicWeight {
-    /// All conditions, in a fixed order.
+    /// Returns all conditions, in the order in which [`Weight::compile`] and [`Weight::at`] take them.
     pub fn conditions(&self) -> Vec<Formula> {
         let (mut conditions, mut stack) = (Vec::new(), vec![self]);
         while let Some(weight) = stack.pop() {
@@ -174,7 +177,7 @@ impl SymbolicWeight {
         conditions
     }
 
-    /// The value at a point in doubles, given tests of the conditions in the order of [`Weight::conditions`].
+    /// Returns the value at a point in float64, given tests of the conditions in the order of [`Weight::conditions`].
     pub fn at<'t>(&self, variables: &[Var], point: &[f64], tests: &mut impl Iterator<Item = &'t Membership>) -> f64 {
         match self {
             Weight::Polynomial(p) => p.eval_f64(variables, point).map_or(f64::NAN, |approximation| approximation.value),
@@ -196,9 +199,9 @@ impl SymbolicWeight {
         }
     }
 
-    /// The weight with its conditions, taken in the order of [`Weight::conditions`], replaced by compiled ones.
+    /// Returns the weight with its conditions replaced by compiled ones, given in the order of [`Weight::conditions`].
     pub fn compile(&self, compiled: &mut impl Iterator<Item = Residue>) -> Arc<Weight<Arc<Skeleton>>> {
-        // The order of `conditions` is a pre-order that takes later siblings first.
+        // `conditions` visits the tree in pre-order, later siblings first.
         match self {
             Weight::Polynomial(p) => Weight::constant(p.clone()),
             Weight::Failed(error) => Arc::new(Weight::Failed(error.clone())),
@@ -222,15 +225,16 @@ impl SymbolicWeight {
     }
 }
 
-/// A weight during the search.
+/// A weight during the search, with skeletons as conditions.
 pub(crate) type CompiledWeight = Arc<Weight<Arc<Skeleton>>>;
 
+/// Returns the weight with the conditions that `decide` settles replaced by the branch that applies.
 fn simplify(weight: &CompiledWeight, decide: &dyn Fn(Literal) -> Option<bool>) -> CompiledWeight {
     match &**weight {
         Weight::Polynomial(_) | Weight::Failed(_) => weight.clone(),
         Weight::Sum(parts) => Weight::sum(parts.iter().map(|part| simplify(part, decide))),
         Weight::Product(parts) => {
-            // Zero factors first: the others need not be looked at.
+            // One zero factor makes the product zero; then the other factors are not multiplied.
             let simple: Vec<_> = parts.iter().map(|part| simplify(part, decide)).collect();
             match simple.iter().find(|part| part.is_zero()) {
                 Some(zero) => zero.clone(),
@@ -241,7 +245,7 @@ fn simplify(weight: &CompiledWeight, decide: &dyn Fn(Literal) -> Option<bool>) -
         Weight::Ite(condition, yes, no) => match condition.simplify(decide) {
             Residue::Decided(true) => simplify(yes, decide),
             Residue::Decided(false) => simplify(no, decide),
-            Residue::Open(rest) => Weight::ite(Arc::new(rest), simplify(yes, decide), simplify(no, decide)),
+            Residue::Open(skeleton) => Weight::ite(Arc::new(skeleton), simplify(yes, decide), simplify(no, decide)),
         },
     }
 }
@@ -277,7 +281,7 @@ impl Load for CompiledWeight {
         loop {
             weight = match weight {
                 Weight::Polynomial(_) | Weight::Failed(_) => return None,
-                // Known polynomials come last in sums and products.
+                // In sums and products the known polynomial comes last, so the first part still has conditions.
                 Weight::Sum(parts) | Weight::Product(parts) => parts.first()?,
                 Weight::Power(base, _) => base,
                 Weight::Ite(condition, ..) => return condition.choose(),
@@ -285,7 +289,8 @@ impl Load for CompiledWeight {
         }
     }
 
-    /// The integral of a sum is the sum of the integrals, and cases of one summand need not be combined with cases of another.
+    /// The integral of a sum is the sum of the integrals. Integrated separately, the cases of one summand need not be
+    /// combined with the cases of another.
     fn fork(&self) -> Vec<Self> {
         match &**self {
             Weight::Sum(parts) => parts.clone(),

@@ -39,17 +39,17 @@ fn polynomials_are_a_commutative_ring() {
 }
 
 #[test]
-fn evaluation_is_a_homomorphism_and_doubles_are_within_their_bound() {
+fn evaluation_is_a_homomorphism_and_float64_is_within_its_bound() {
     let mut random = Lcg(11);
     let variables = vars(["z", "w", "x", "y"]);
     for [p, q, _] in triples() {
-        let doubles = [(); 4].map(|()| (random.below(2001) as f64 - 1000.0) / 300.0);
-        let point = doubles.map(|x| number::from_f64(x).unwrap());
+        let floats = [(); 4].map(|()| (random.below(2001) as f64 - 1000.0) / 300.0);
+        let point = floats.map(|x| number::from_f64(x).unwrap());
         let at = |p: &Polynomial| p.eval(&variables, &point).unwrap();
         assert_eq!(at(&p.mul(&q).unwrap()), at(&p) * at(&q));
         assert_eq!(at(&(&p - &q)), at(&p) - at(&q));
         let product = p.mul(&q).unwrap();
-        let near = product.eval_f64(&variables, &doubles).unwrap();
+        let near = product.eval_f64(&variables, &floats).unwrap();
         let off = number::from_f64(near.value).unwrap() - at(&product);
         assert!(number::to_f64(&off).abs() <= near.error, "{product} {near:?}");
         assert!(near.error <= 1e-9);

@@ -1,4 +1,4 @@
-//! Laws, known values and text of polynomials.
+//! Tests of the laws, known values, text and limits of polynomials.
 
 mod laws;
 mod limits;
@@ -21,7 +21,7 @@ fn vars<const N: usize>(names: [&str; N]) -> [Var; N] {
     names.map(Var::new)
 }
 
-/// A linear congruential generator: the tests have to see the same polynomials every time.
+/// A linear congruential generator, so that the tests see the same polynomials every time.
 struct Lcg(u64);
 
 impl Lcg {
@@ -34,7 +34,7 @@ impl Lcg {
         ratio(self.below(41) as i64 - 20, self.below(6) + 1)
     }
 
-    /// A few terms of low degree over some of the names.
+    /// Returns a polynomial with a few terms of low degree over some of the names.
     fn poly(&mut self, names: &[&str]) -> Polynomial {
         let variables: Vec<Var> = names.iter().map(|name| Var::new(name)).collect();
         let mut terms = Vec::new();

@@ -21,7 +21,7 @@ fn coefficients_of_every_size_multiply_exactly() {
     // (10^30 x + 1)(10^30 x - 1): beyond machine integers
     let p = poly("(1e30*x + 1)*(1e30*x - 1)");
     assert_eq!(p, poly("1e60*x^2 - 1"));
-    // Denominators whose common one is very long: the product stays in fractions.
+    // These denominators have a very long common denominator: the product is computed in fractions.
     let primes = (2u64..1500).filter(|n| (2..*n).all(|d| n % d != 0)).map(|n| (vec![(n % 40) as u16], ratio(1, n)));
     let p = Polynomial::from_terms(&vars(["x"]), primes).unwrap();
     let point = [ratio(2, 3)];
@@ -68,7 +68,7 @@ fn equality_does_not_see_variables_that_cancelled() {
     let [vx, vy] = vars(["x", "y"]);
     let listed = [(vec![0, 1], Rational::ONE), (vec![3, 0], Rational::ZERO)];
     assert_eq!(Polynomial::from_terms(&[vy, vx.clone()], listed).unwrap(), x);
-    // A repeated variable multiplies.
+    // The exponents of a variable that is given twice add up.
     let square = Polynomial::from_terms(&[vx.clone(), vx], [(vec![1, 1], Rational::ONE)]).unwrap();
     assert_eq!(square, poly("x^2"));
 }
@@ -110,7 +110,7 @@ fn coordinates_are_aligned_or_named() {
 }
 
 #[test]
-fn doubles_outside_the_normal_range_are_computed_exactly() {
+fn values_outside_the_normal_range_of_float64_are_computed_exactly() {
     let [x, y] = vars(["x", "y"]);
     let near = poly("x^2*y^2").eval_f64(&[x.clone(), y.clone()], &[1e-200, 1e200]).unwrap();
     assert!((near.value - 1.0).abs() < 1e-15 && near.error < 1e-15);
