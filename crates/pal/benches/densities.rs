@@ -1,7 +1,8 @@
-//! Densities: how long it takes to compile a family, to evaluate, to ask and to sample.
+//! Measures how long it takes to compile families of densities, to evaluate and query densities, and to sample.
 //!
-//! `cargo bench -p pal --bench densities` prints the figures of `docs/benchmarks.md`. With `PAL_DATA` set the map of drone scene 12 is measured, the
-//! one that the targets are about; the campus map of `pal demo` always is.
+//! `cargo bench -p pal --bench densities` prints the figures of `docs/benchmarks.md`. The campus map of `pal demo` is
+//! always measured. With `PAL_DATA` set the maps of drone scenes 2 and 12 are measured as well; the performance
+//! targets are about scene 12.
 
 use std::hint::black_box;
 use std::path::PathBuf;
@@ -55,7 +56,7 @@ fn sum_of_squares(constraint: &Constraint, degree: u16) -> SumOfSquares {
     SumOfSquares::compile(&Region::new(constraint).unwrap(), &settings).unwrap()
 }
 
-/// Points of a low-discrepancy sequence in the box around the constraint.
+/// Returns points of a low-discrepancy sequence in the box around the support.
 fn points(family: &Family, count: usize) -> Vec<f64> {
     let ends: Vec<(f64, f64)> =
         family.support().grid().axes().iter().map(|a| (a.positions()[0], a.positions()[a.bins()])).collect();
@@ -65,12 +66,12 @@ fn points(family: &Family, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// An obstacle in the middle of the box: a convex quadrilateral.
+/// Returns an obstacle in the middle of the box around the support.
 fn obstacle(family: &Family) -> Formula {
     let axes = family.support().grid().axes();
-    let at = |j: usize, share: f64| {
+    let at = |j: usize, fraction: f64| {
         let (low, high) = (axes[j].positions()[0], axes[j].positions()[axes[j].bins()]);
-        pal::number::from_f64((low + share * (high - low)).round()).unwrap()
+        pal::number::from_f64((low + fraction * (high - low)).round()).unwrap()
     };
     let variable = |j: usize| -> Linear { real(family.support().constraint().reals[j].name()) };
     let (x, y) = (variable(0), variable(1));
@@ -116,7 +117,8 @@ fn bench_splines(criterion: &mut Criterion) {
     }
 }
 
-/// Long measurements, once each: a basis, how well it is conditioned, and how far the density is from integrating to one.
+/// Prints, for each region, the time to compile an orthonormal basis, measured once, and how well it is conditioned;
+/// then measures evaluation and sampling.
 fn bench_sums_of_squares(criterion: &mut Criterion) {
     let mut cases: Vec<(String, Constraint, u16)> = [3, 7, 11, 19].map(|n| (format!("{n}-star"), star(n), 18)).to_vec();
     cases.extend(maps().into_iter().map(|(name, constraint)| (name, constraint, 24)));

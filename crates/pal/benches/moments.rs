@@ -1,7 +1,7 @@
-//! Speed of the integrators: `cargo bench -p pal --bench moments`.
+//! Measures the speed of the integrators: `cargo bench -p pal --bench moments`.
 //!
-//! The peers in the same run are our own implementation of the paper's cubature (GASP!) and rejection sampling; other
-//! programs are compared by `bench/run.py`.
+//! The same run measures, for comparison, our own implementation of the paper's cubature (GASP!) and rejection
+//! sampling. Other programs are compared by `bench/run.py`.
 
 use std::hint::black_box;
 use std::time::Duration;

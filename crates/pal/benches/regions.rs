@@ -1,8 +1,8 @@
-//! Regions: how long it takes from a constraint to cells, and how many points per second can be tested.
+//! Measures how long it takes to decompose a constraint into cells, and how many points per second can be tested.
 //!
-//! `cargo bench -p pal --bench regions` prints the figures of `docs/benchmarks.md`. With `PAL_DATA` set the map of
-//! drone scene 12 (`sdd/scene12_constraints.geojson`) is measured as well; the campus map of `pal demo` always is.
-//! Where there is a peer, it runs in the same group on the same input.
+//! `cargo bench -p pal --bench regions` prints the figures of `docs/benchmarks.md`. The campus map of `pal demo` is
+//! always measured; with `PAL_DATA` set the map of drone scene 12 (`sdd/scene12_constraints.geojson`) is as well.
+//! A library that we compare with runs in the same group on the same input.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -22,7 +22,7 @@ use pal::number::{Rational, from_f64, to_f64};
 use pal::region::{Cell, Enumeration, Region};
 use pal::shapes;
 
-/// A map as it is read.
+/// A map: the text of a GeoJSON file and the constraint that it describes.
 struct Map {
     name: &'static str,
     text: String,
@@ -56,7 +56,7 @@ fn group<'c>(criterion: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, Wal
     group
 }
 
-/// From a constraint to its cells, preparation included.
+/// Decomposes a constraint into cells, preparation included.
 fn cells(constraint: &Constraint) -> Vec<Cell> {
     Region::new(constraint).unwrap().decompose().unwrap()
 }
@@ -65,7 +65,7 @@ fn cells_of_bins(constraint: &Constraint, knots: usize) -> Vec<Cell> {
     Region::new(constraint).unwrap().with_uniform_knots(knots).unwrap().decompose().unwrap()
 }
 
-/// Knots per axis: 13 x 13 bins.
+/// The number of knots per axis, for 13 x 13 bins.
 const KNOTS: usize = 14;
 
 fn bench_maps(criterion: &mut Criterion) {
@@ -89,12 +89,12 @@ fn bench_maps(criterion: &mut Criterion) {
             b.iter(|| found.iter().map(|cell| cell.polytope().triangulate().len()).sum::<usize>())
         });
         group.bench_function("exact area", |b| b.iter(|| Region::new(&constraint).unwrap().exact_volume().unwrap()));
-        group.bench_function("area by i_overlay, in doubles", |b| b.iter(|| rings.area()));
+        group.bench_function("area by i_overlay, in float64", |b| b.iter(|| rings.area()));
         group.finish();
     }
 }
 
-/// The polygons of a map in doubles, outer rings counterclockwise and holes clockwise, for the polygon library.
+/// The polygons of a map in float64, outer rings counterclockwise and holes clockwise, for the polygon library.
 struct Rings {
     bounds: Vec<[f64; 2]>,
     rings: Vec<Vec<[f64; 2]>>,
@@ -122,7 +122,7 @@ impl Rings {
         Rings { bounds: vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]], rings }
     }
 
-    /// The area of the bounds without the polygons.
+    /// Returns the area of the bounds without the polygons.
     fn area(&self) -> f64 {
         let free = self.bounds.overlay_as::<i64>(&self.rings, OverlayRule::Difference, FillRule::NonZero);
         free.iter().flatten().map(|contour| signed_area(contour)).sum::<f64>().abs()
@@ -143,7 +143,7 @@ fn bench_star(criterion: &mut Criterion) {
     group(criterion, "19-star").bench_function("cells", |b| b.iter(|| cells(&star)));
 }
 
-/// A random formula in five dimensions with 20 atoms, in a box.
+/// Returns a random formula in five dimensions with 20 atoms, intersected with a cube.
 fn random_constraint(seed: u64) -> Constraint {
     let mut dice = Dice::new(seed);
     let (reals, x) = variables(5);
@@ -153,7 +153,7 @@ fn random_constraint(seed: u64) -> Constraint {
     Constraint { formula, reals, booleans: Vec::new() }
 }
 
-/// Formulas measured together: one alone may be decided by two atoms.
+/// The number of random formulas that are measured together: a single one may be decided by two atoms.
 const SEEDS: u64 = 32;
 
 fn bench_random(criterion: &mut Criterion) {
@@ -174,7 +174,7 @@ fn bench_random(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// `A1 or A2 or ...`: N half-planes tangent to a circle, in a square. Cells are as many as half-planes.
+/// Returns the disjunction of `n` half-planes tangent to a circle, within a square. It has `n` cells.
 fn half_planes(n: usize) -> Constraint {
     let (reals, x) = variables(2);
     let half_planes = shapes::regular_polygon(n, 1.0).into_iter().map(|[a, b]| {
@@ -207,7 +207,8 @@ fn random_points(region: &Region, count: usize) -> Vec<f64> {
     (0..count).flat_map(|_| ends.clone()).map(|(low, high)| low + (high - low) * dice.unit()).collect()
 }
 
-/// Membership in rationals, atom by atom: the slow reference, stopping early in conjunctions and disjunctions.
+/// Counts the points inside, evaluating atom by atom in rationals. This slow reference stops early in conjunctions and
+/// disjunctions.
 fn exact_membership(constraint: &Constraint, points: &[f64]) -> usize {
     let inside = |point: &&[f64]| {
         let point: Vec<Rational> = point.iter().map(|x| from_f64(*x).unwrap()).collect();

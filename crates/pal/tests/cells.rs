@@ -1,5 +1,5 @@
-//! The decomposition of random formulas: volumes by three routes, the shape of every cell, and that cells tile the
-//! region.
+//! Checks the decomposition of random formulas: volumes computed in three ways, the shape of every cell, and that the
+//! cells tile the region.
 
 mod common;
 
@@ -9,7 +9,7 @@ use pal::formula::{Formula, Linear};
 use pal::number::{Rational, from_f64, to_f64};
 use pal::region::{Cell, Enumeration, Polytope, Region};
 
-/// Numbers of cases and largest numbers of atoms per dimension. Total enumeration decides the sizes.
+/// The number of cases and the largest number of atoms for each dimension, limited by the cost of total enumeration.
 const PLAN: [(usize, u64, i64); 5] = [(1, 130, 12), (2, 170, 12), (3, 130, 11), (4, 70, 8), (5, 40, 6)];
 
 fn cases(n: usize) -> impl Iterator<Item = Case> {
@@ -22,7 +22,7 @@ fn rational_half_spaces(polytope: &Polytope) -> Vec<(Vec<Rational>, Rational)> {
     polytope.half_spaces().into_iter().map(exact).collect()
 }
 
-/// Vertices, facets, incidence, triangulation and volume of one cell fit together.
+/// Checks that vertices, facets, incidence, triangulation and volume of one cell are consistent.
 fn check_shape(cell: &Cell, label: &str) {
     let polytope = cell.polytope();
     let n = polytope.dimension();
@@ -59,15 +59,15 @@ fn check_shape(cell: &Cell, label: &str) {
     assert!(close < 1e-9, "{label}: volume in float64 is off by {close:e}");
 }
 
-/// Half-spaces alone give the same volume: the vertices and the triangulation are complete.
+/// Checks that half-spaces alone give the same volume, so that the vertices and the triangulation are complete.
 fn check_volume_of_half_spaces(cell: &Cell, label: &str) {
     let polytope = cell.polytope();
     let volume = lasserre(&rational_half_spaces(polytope), polytope.dimension());
     assert_eq!(volume, polytope.exact_volume(), "{label}: volume from half-spaces");
 }
 
-/// Hits of uniform points (and Boolean values) against the exact volume, within 4.5 standard deviations; three more
-/// hits allow for the skewness of rare events.
+/// Checks that the number of uniform points (and Boolean values) that satisfy the formula matches the exact volume
+/// within 4.5 standard deviations. Three more points allow for the skewness of rare events.
 fn check_monte_carlo(case: &Case, volume: &Rational) {
     const POINTS: usize = 3000;
     let constraint = &case.constraint;
@@ -88,7 +88,8 @@ fn check_monte_carlo(case: &Case, volume: &Rational) {
     assert!((hits - mean).abs() <= allowed + 1e-6, "seed {}: {hits} hits, {mean} +- {sigma}", case.seed);
 }
 
-/// At a random exact point every assignment of the Booleans has one cell around it iff it satisfies the formula.
+/// Checks random exact points: for every assignment of the Booleans, one cell contains the point iff it satisfies the
+/// formula.
 fn check_tiling(case: &Case, cells: &[Cell], points: usize) {
     let constraint = &case.constraint;
     let n = constraint.reals.len();
@@ -137,7 +138,7 @@ fn check_dimension(n: usize) {
             check_monte_carlo(&case, &volume);
         }
         cells.iter().for_each(|cell| check_shape(cell, &label));
-        // The recursion over half-spaces is exponential in the dimension.
+        // The cost of the recursion over half-spaces is exponential in the dimension.
         let sampled = [0, usize::MAX, usize::MAX, 12, 4, 1][n];
         cells.iter().take(sampled).for_each(|cell| check_volume_of_half_spaces(cell, &label));
         check_tiling(&case, &cells, 24);
@@ -200,7 +201,7 @@ fn faces_on_more_facets_than_their_codimension() {
 /// A plane whose coefficients are further apart than the whole range of float64, in a box just as extreme:
 /// `2^1600 x + y <= 0` on `[0, 2^-1000] x [-2^1000, 0]` leaves out a triangle of area `2^-1000 2^600 / 2`.
 #[test]
-fn coefficients_further_apart_than_the_doubles() {
+fn coefficients_further_apart_than_the_range_of_float64() {
     let [x, y] = pal::formula::reals(["x", "y"]);
     let power = |k: usize| Rational::from(pal::number::Integer::ONE << k);
     let square = x.between(0, Rational::ONE / power(1000)) & y.between(-power(1000), 0);

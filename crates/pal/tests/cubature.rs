@@ -1,4 +1,4 @@
-//! Integrals by cubature and by rejection against closed forms.
+//! Compares integrals by cubature and by rejection sampling with closed forms.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn power(x: &Rational, exponent: u16) -> Rational {
     (0..exponent).fold(Rational::ONE, |product, _| product * x)
 }
 
-/// All exponents in `n` variables of total degree at most `degree`.
+/// Returns all exponents in `n` variables of total degree at most `degree`.
 fn exponents(n: usize, degree: u16) -> Vec<Vec<u16>> {
     (0..n).fold(vec![vec![]], |shorter, _| {
         let longer = |alpha: &Vec<u16>| {
@@ -42,7 +42,7 @@ fn exponents(n: usize, degree: u16) -> Vec<Vec<u16>> {
     })
 }
 
-/// The integral lies within the bound, and the bound says something.
+/// Asserts that the exact integral lies within the error bound, and that the bound is small.
 fn assert_encloses(result: &GaspResult, exact: &Rational, what: &str) {
     let error = (result.value - to_f64(exact)).abs();
     // The float64 nearest to the exact value is itself half an ulp away from it.
@@ -78,7 +78,7 @@ fn rules_integrate_up_to_their_degree_and_no_further() {
             let volume = 1.0 / to_f64(&factorial(n as u16));
             assert!((sum - volume).abs() <= 1e-14 * magnitude, "n = {n}, s = {s}: {sum}");
 
-            // The last variable, to the power d: d! / (n + d)!.
+            // The integral of the last variable to the power d is d! / (n + d)!.
             let integral = |d: usize| gasp::integrate_fn(&unit, s, |x| x[n - 1].powi(d as i32)).unwrap();
             let exact = |d: usize| to_f64(&(factorial(d as u16) / factorial((n + d) as u16)));
             let error = |d: usize| (integral(d).value / exact(d) - 1.0).abs();
@@ -88,7 +88,7 @@ fn rules_integrate_up_to_their_degree_and_no_further() {
     }
 }
 
-/// The exact integral of `x^a y^b` over a polygon: signed triangles from the origin to every edge.
+/// Returns the exact integral of `x^a y^b` over a polygon: a sum over signed triangles from the origin to every edge.
 fn polygon_moment(outline: &[[Rational; 2]], a: u16, b: u16) -> Rational {
     let k = a + b;
     let triangle = |p: &[Rational; 2], q: &[Rational; 2]| {
@@ -165,7 +165,7 @@ fn the_bound_holds_where_everything_cancels() {
         let result = gasp::integrate(&unit, &poly(&format!("x^{degree} - x^{}", degree - 1))).unwrap();
         assert_encloses(&result, &(ratio(1, degree + 1) - ratio(1, degree)), &format!("degree {degree}"));
     }
-    // A sliver, whose size comes out wrong in float64.
+    // The size of this sliver comes out wrong in float64.
     let sliver = region(y.ge(&x) & y.le(&x + ratio(1, 1 << 40)) & x.between(1, 2));
     assert_encloses(&gasp::integrate(&sliver, &poly("x")).unwrap(), &(ratio(3, 2) * ratio(1, 1 << 40)), "sliver");
 }
@@ -272,7 +272,7 @@ fn rejection_is_within_its_standard_error() {
             assert!(sigmas.abs() < 4.5, "{name}, seed {seed}: {sampled:?} is {sigmas} from {exact}");
             assert!(sampled.accepted > 0 && sampled.accepted < sampled.samples && sampled.samples == 20_000);
         }
-        // More samples, and a standard error that shrinks with their square root.
+        // The standard error shrinks with the square root of the number of samples.
         let [few, many] = [10_000, 160_000].map(|n| rejection::integrate(&region, &p, n, 99).unwrap());
         let ratio = few.standard_error / many.standard_error;
         assert!((3.2..5.0).contains(&ratio), "{name}: {ratio}");
@@ -289,7 +289,7 @@ fn rejection_takes_closures_and_whole_boxes() {
     assert_eq!(cube, RejectionResult { value: 1.0, standard_error: 0.0, samples: 1000, accepted: 1000 });
     let point = rejection::integrate(&region(Formula::yes()), &poly("7"), 10, 0).unwrap();
     assert_eq!((point.value, point.accepted), (7.0, 10));
-    // One sample, or none inside, tells nothing about the spread.
+    // One sample, or none inside, gives no standard deviation.
     let one = rejection::integrate(&triangle, &Polynomial::one(), 1, 0).unwrap();
     assert_eq!(one.standard_error, f64::INFINITY);
 }
@@ -342,7 +342,7 @@ fn misuse_is_named() {
     assert!(gasp::integrate_fn_simplices(&[], usize::MAX, 0, |_| 1.0).is_err());
     let nan = gasp::integrate_simplices(&[0.0, 0.0, f64::NAN, 0.0, 0.0, 1.0], &names, &poly("x"));
     assert!(matches!(nan, Err(GaspError::Vertex(_))));
-    // Coordinates and coefficients beyond the range of float64.
+    // Coordinates and coefficients are beyond the range of float64.
     let far = region(x.between(0, pal::number::parse_rational("1e400").unwrap()) & y.between(0, 1));
     assert!(gasp::integrate(&far, &poly("x")).is_err());
     assert_eq!(rejection::integrate(&far, &poly("x"), 10, 0), Err(RejectionError::Overflow));

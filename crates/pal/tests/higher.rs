@@ -1,4 +1,4 @@
-//! Six to eight dimensions in general position.
+//! Volumes of polytopes in general position in up to eight dimensions.
 
 mod common;
 
@@ -8,17 +8,18 @@ use pal::formula::{Formula, Linear};
 use pal::number::Rational;
 use pal::region::Enumeration;
 
-/// A random half-space that cuts the box near its centre.
+/// Returns a random half-space whose boundary cuts the cube near its centre.
 fn random_half_space(dice: &mut Dice, x: &[Linear]) -> Formula {
     let sum = x.iter().fold(Linear::default(), |sum, x| sum + dice.int(-9, 9) * x);
     sum.le(ratio(dice.int(-30, 30), 7))
 }
 
-/// The half-spaces of a simplex: the plane through all vertices but one, by cofactors.
+/// Returns a simplex as half-spaces. The plane through all vertices but one is computed by cofactors.
 fn simplex(vertices: &[Vec<Rational>], x: &[Linear]) -> Formula {
     let n = x.len();
     Formula::all((0..=n).map(|omitted| {
-        // det [1 p; 1 v_1; ..; 1 v_n] is linear in p and vanishes on the facet; its sign at the omitted vertex is inside.
+        // det [1 p; 1 v_1; ..; 1 v_n] is linear in p and vanishes on the facet. Points inside have the sign that it has
+        // at the omitted vertex.
         let rows: Vec<Vec<Rational>> = (0..=n)
             .filter(|k| *k != omitted)
             .map(|k| [Rational::ONE].into_iter().chain(vertices[k].iter().cloned()).collect())
@@ -50,7 +51,7 @@ fn random_simplices_have_the_volume_of_their_determinant() {
     }
 }
 
-/// A box with some corners cut off or some slabs taken out.
+/// Returns a cube with some corners cut off or some slabs taken out.
 fn random_polytope(dice: &mut Dice, x: &[Linear], cuts: usize) -> Formula {
     let halves: Vec<Formula> = (0..cuts).map(|_| random_half_space(dice, x)).collect();
     let joined = if dice.chance(50) { Formula::all(halves) } else { Formula::any(halves) };
@@ -84,7 +85,7 @@ fn a_cut_divides_the_volume() {
     }
 }
 
-/// A plane through the centre halves the box by symmetry; the two sides of any other plane add up to it.
+/// A plane through the centre halves the cube by symmetry; the two sides of any other plane add up to the cube.
 #[test]
 fn planes_divide_a_box() {
     for n in 6..=8 {

@@ -1,4 +1,4 @@
-//! Work on a pool of its own stops when told to, and the same objects then answer as if nothing had happened.
+//! Work on a thread pool of its own stops on request, and the same objects then answer as if nothing had happened.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use pal::polynomial::Polynomial;
 use pal::region::Region;
 use pal::shapes;
 
-/// Between a request to stop and the end; longer where nothing is optimised.
+/// The longest time between a request to stop and the end of the work; longer in unoptimised builds.
 const LIMIT: Duration = Duration::from_secs(if cfg!(debug_assertions) { 4 } else { 1 });
 
-/// Runs work that takes minutes, stops it, and says how long that took.
+/// Runs work that takes minutes, stops it, and returns its result and how long stopping took.
 fn stop<T: Send>(work: impl FnOnce() -> T + Send) -> (Result<T, Interrupted>, Duration) {
     let task = Task::default();
     let entering = task.clone();
@@ -32,7 +32,7 @@ fn stop<T: Send>(work: impl FnOnce() -> T + Send) -> (Result<T, Interrupted>, Du
     })
 }
 
-/// A cube with so many slabs taken out of it at odd angles that its cells are without number.
+/// Returns a cube from which many slabs at odd angles are taken out, so that it has far too many cells to enumerate.
 fn crumbled(n: usize, slabs: usize) -> Constraint {
     let mut cube = shapes::cube(n);
     let vars: Vec<_> = cube.reals.iter().map(|var| real(var.name())).collect();

@@ -8,7 +8,7 @@ use pal::formula::{Constraint, Formula, Linear, Substitution, Var};
 use pal::number::Rational;
 use pal::region::Region;
 
-/// Random formulas within a bounded shape, with their variables. Dimension 4 is rare because it is slow.
+/// Returns random formulas within bounded shapes, with their variables. Dimension 4 is rare because it is slow.
 fn samples(seed: u64, count: u64, most: i64) -> impl Iterator<Item = (Dice, Vec<Var>, Vec<Linear>, Formula)> {
     (0..count).map(move |k| {
         let mut dice = Dice::new(seed * 10_000 + k);
@@ -57,8 +57,8 @@ fn a_set_and_its_complement_fill_the_box() {
         let square = with_boolean(&bounding_formula(BoundingShape::Cube, &x));
         let inside = volume(&(square.clone() & phi.clone()), &reals);
         let outside = volume(&(square.clone() & !phi.clone()), &reals);
-        let whole = Rational::from(2 * 4i64.pow(reals.len() as u32));
-        assert_eq!(inside + outside, whole, "{phi}");
+        let volume_of_box = Rational::from(2 * 4i64.pow(reals.len() as u32));
+        assert_eq!(inside + outside, volume_of_box, "{phi}");
     }
 }
 

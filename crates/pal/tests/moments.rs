@@ -1,4 +1,4 @@
-//! Integrators against closed forms and against each other.
+//! Compares the integrators with closed forms and with each other.
 
 use pal::formula::{Constraint, Formula, Var, real};
 use pal::moments::{CoefficientCountError, Exponents, Method, Moments, integrate};
@@ -12,7 +12,7 @@ fn region(constraint: &Constraint) -> Region {
     Region::new(constraint).unwrap()
 }
 
-/// `alpha! / (n + |alpha|)!`: the moment of the standard simplex.
+/// Returns `alpha! / (n + |alpha|)!`, the moment of the standard simplex.
 fn simplex_moment(alpha: &[u16]) -> Rational {
     let factorial = |k: usize| (1..=k).fold(Rational::ONE, |product, k| product * Rational::from(k));
     let total: usize = alpha.iter().map(|a| usize::from(*a)).sum();
@@ -41,7 +41,7 @@ fn all_moments_of_simplices_and_cubes_have_their_closed_forms() {
     }
 }
 
-/// A region with negative, mixed and far coordinates, several cells and a slanted cut, in n dimensions.
+/// Returns a region in `n` dimensions around `centre` with several cells and a slanted cut.
 fn slanted(n: usize, centre: i64) -> Constraint {
     let vars: Vec<Var> = (0..n).map(|j| Var::new(&format!("y{j}"))).collect();
     let x: Vec<_> = vars.iter().map(|v| real(v.name())).collect();
@@ -56,7 +56,7 @@ fn slanted(n: usize, centre: i64) -> Constraint {
 fn integrators_agree_for_one_to_eight_dimensions() {
     for n in 1..=8usize {
         for degree in [0u32, 1, 3, 6, 12, 24] {
-            // One power of a linear form: dense, so the number of terms limits the degree in high dimensions.
+            // A power of a linear form is dense, so the number of terms limits the degree in high dimensions.
             let terms = (1..=degree as u64).fold(1u64, |c, k| c * (n as u64 + k) / k);
             if terms > 3000 {
                 continue;
@@ -121,7 +121,7 @@ fn bounds_hold_far_from_the_origin_and_for_thin_pieces() {
     assert!((fast.value / to_f64(&truth) - 1.0).abs() < 1e-12);
 }
 
-/// High degrees: neither overflow nor underflow may pass for an answer.
+/// At high degrees neither overflow nor underflow may pass for an answer.
 #[test]
 fn extreme_degrees_and_scales_are_right_or_refused() {
     let x = real("x");
@@ -149,7 +149,7 @@ fn extreme_degrees_and_scales_are_right_or_refused() {
             }
         }
     }
-    // Coefficients, coordinates and scales that leave the range of float64 although the answer does not.
+    // Coefficients, coordinates and scales leave the range of float64 although the answer does not.
     let tiny = |digits: usize| format!("0.{}1", "0".repeat(digits - 1));
     let huge = |digits: usize| format!("1{}", "0".repeat(digits));
     for (x_high, y_high, poly) in [

@@ -1,4 +1,4 @@
-//! How a decomposition is run changes nothing about its result: threads, streaming, budgets.
+//! Checks that threads, streaming and budgets do not change the cells of a decomposition.
 
 mod common;
 
@@ -9,7 +9,7 @@ use pal::number::Rational;
 use pal::region::{Budget, Cell, Region, StopReason};
 use pal::shapes;
 
-/// Everything about a cell, float64 numbers bit by bit.
+/// Everything that is known about a cell, with float64 numbers as their bits.
 #[derive(PartialEq, Debug)]
 struct Print {
     vertices: Vec<Vec<u64>>,
@@ -43,7 +43,7 @@ fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
 }
 
-/// Bounded regions of many sizes: from one cell to some thousands, the last ones beyond what one parallel round does.
+/// Returns bounded regions with one to thousands of cells. The last ones have more than one parallel round handles.
 fn regions() -> Vec<(String, Region)> {
     let mut regions: Vec<(String, Region)> = (0..40)
         .map(|k| (format!("seed {k}"), random_case(90_000 + k, 1 + k as usize % 4, 8).constraint))
@@ -86,7 +86,7 @@ fn an_unbounded_region_names_the_same_ray_on_any_number_of_threads() {
             assert_eq!(error, first_error, "seed {k}, {threads} threads");
         }
         met += usize::from(first_error.is_some());
-        // The stream ends with the error.
+        // The stream ends with an error.
         let mut stream = region.cells();
         if stream.by_ref().any(|cell| cell.is_err()) {
             assert!(stream.next().is_none());

@@ -1,7 +1,7 @@
-//! Polygons and maps: exact areas against the shoelace formula, and real maps against an independent polygon library.
+//! Compares exact areas of polygons with the shoelace formula, and real maps with an independent polygon library.
 //!
-//! The maps are not part of the repository. Set `PAL_DATA` to a folder that holds `sdd/*.geojson`, or the tests that need
-//! them are skipped and say so.
+//! The maps are not part of the repository. Set `PAL_DATA` to a folder that holds `sdd/*.geojson`; otherwise the tests
+//! that need the maps are skipped with a message.
 
 mod common;
 
@@ -45,14 +45,14 @@ fn regular_polygons_and_stars_have_the_area_of_the_shoelace_formula() {
             reversed.reverse();
             assert_eq!(area(&polygon(&reversed, &[])), shoelace(&tips), "{n}-star, clockwise");
             // A star-shaped hole in a larger polygon.
-            let frame = regular_polygon(n + 1, 20.0);
-            let want = shoelace(&frame) - shoelace(&tips);
-            assert_eq!(area(&polygon(&frame, &[&tips])), want, "{n}-star as a hole");
+            let outer = regular_polygon(n + 1, 20.0);
+            let want = shoelace(&outer) - shoelace(&tips);
+            assert_eq!(area(&polygon(&outer, &[&tips])), want, "{n}-star as a hole");
         }
     }
 }
 
-/// A random outline around the origin: corners at increasing angles, at random distances, so it is simple.
+/// Returns a random outline around the origin. Its corners are at increasing angles, so it does not cross itself.
 fn random_outline(dice: &mut Dice, corners: usize) -> Vec<Point> {
     (0..corners)
         .map(|k| {
@@ -73,7 +73,7 @@ fn random_outlines_have_the_area_of_the_shoelace_formula() {
     }
 }
 
-/// The area of a union and of an intersection of two outlines, by a library that shares nothing with this one.
+/// The areas of unions and intersections of two outlines agree with a library that shares no code with this one.
 #[test]
 fn unions_and_intersections_agree_with_an_independent_library() {
     for seed in 0..25 {
@@ -94,14 +94,15 @@ fn unions_and_intersections_agree_with_an_independent_library() {
     }
 }
 
-/// The library snaps to a 64-bit integer grid: about 1e-15 of the extent, and a map has a few hundred corners.
+/// The relative tolerance for areas: the polygon library snaps to a 64-bit integer grid, which moves a point by about
+/// 1e-15 of the extent, and a map has a few hundred corners.
 const TOLERANCE: f64 = 1e-11;
 
 fn in_float64(outline: &[Point]) -> Vec<[f64; 2]> {
     outline.iter().map(|p| [to_f64(&p[0]), to_f64(&p[1])]).collect()
 }
 
-/// Outer contours count positive, holes negative: the library winds them in opposite ways.
+/// Returns the area of shapes of the polygon library. It winds holes the opposite way, so their areas are negative.
 fn area_of_shapes(shapes: &[Vec<Vec<[f64; 2]>>]) -> f64 {
     shapes.iter().flatten().map(|contour| signed_area(contour)).sum::<f64>().abs()
 }
@@ -129,7 +130,7 @@ fn numbers(value: &serde_json::Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
-/// The free area of a map by the independent library, straight from the JSON.
+/// Returns the free area of a map by the independent library, computed from the JSON itself.
 fn oracle(text: &str) -> f64 {
     let map: serde_json::Value = serde_json::from_str(text).unwrap();
     let [x0, y0, x1, y1] = numbers(&map["bounds"])[..] else { panic!("bounds") };
@@ -141,7 +142,8 @@ fn oracle(text: &str) -> f64 {
             let mut ring: Vec<[f64; 2]> =
                 ring.as_array().unwrap().iter().map(|p| [0, 1].map(|j| numbers(p)[j])).collect();
             ring.pop();
-            // Outer rings run counterclockwise and holes clockwise, so that winding numbers of overlapping polygons add up.
+            // Outer rings run counterclockwise and holes clockwise, so that winding numbers of overlapping polygons
+            // add up.
             if (signed_area(&ring) > 0.0) != (k == 0) {
                 ring.reverse();
             }
@@ -161,7 +163,7 @@ fn free_space_of_real_maps() {
         let want = oracle(&text);
         let off = (to_f64(&volume) / want - 1.0).abs();
         assert!(off < TOLERANCE, "{name}: {} against {want}", to_f64(&volume));
-        // What is free and what is covered fill the bounds, exactly.
+        // The free and the covered area add up to the area of the bounds, exactly.
         let covered = GeoJsonOptions { meaning: Meaning::Walkable, ..GeoJsonOptions::default() };
         let covered = Region::new(&parse_geojson(&text, &covered).unwrap()).unwrap().exact_volume().unwrap();
         let map: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -169,12 +171,12 @@ fn free_space_of_real_maps() {
         let decimal = |x: f64| pal::number::parse_rational(&x.to_string()).unwrap();
         let [x0, y0, x1, y1] = [0, 1, 2, 3].map(|k| decimal(ends[k]));
         assert_eq!(volume.clone() + covered, (x1 - x0) * (y1 - y0), "{name}");
-        // A grid as fine as splines use it changes nothing.
+        // A grid as fine as the grids of splines does not change the area.
         assert_eq!(free.with_uniform_knots(14).unwrap().exact_volume().unwrap(), volume, "{name}");
     }
 }
 
-/// Random points of a map lie in a cell iff they are members, and in the interior of at most one.
+/// A random point of a map lies in a cell iff it is a member of the free space, and in the interior of at most one.
 #[test]
 fn cells_of_real_maps_tile_the_free_space() {
     for path in maps().unwrap_or_default() {

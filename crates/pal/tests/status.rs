@@ -1,5 +1,5 @@
-//! The kind of a region against brute force: on a line and in the plane a finite set of exact points meets every face
-//! of the arrangement of all hyperplanes, of every dimension, and a formula is constant on each face.
+//! Compares the status of a region with brute force. On a line and in the plane a finite set of exact points meets
+//! every face, of every dimension, of the arrangement of all hyperplanes, and a formula is constant on each face.
 
 mod common;
 
@@ -15,14 +15,14 @@ use pal::formula::{Constraint, Formula, Linear, Var};
 use pal::number::Rational;
 use pal::region::{Region, Status};
 
-/// A face of the arrangement, by a point in its relative interior.
+/// A face of the arrangement, represented by a point in its relative interior.
 struct Face {
     point: Vec<Rational>,
     dimension: usize,
     bounded: bool,
 }
 
-/// The distinct hyperplanes `normal . x = offset` of a formula.
+/// Returns the distinct hyperplanes `normal . x = offset` of a formula.
 fn planes(constraint: &Constraint) -> Vec<(Vec<Rational>, Rational)> {
     let rows: BTreeSet<(Vec<Rational>, Rational)> = constraint
         .formula
@@ -38,8 +38,8 @@ fn planes(constraint: &Constraint) -> Vec<(Vec<Rational>, Rational)> {
     rows.into_iter().collect()
 }
 
-/// Sorted positions, the gaps between them and the two rays outside, each with a position in it: `(position, is_gap,
-/// bounded)`.
+/// Subdivides a line at the given positions. Returns the positions, the gaps between them and the two rays outside,
+/// each with a position in it, as `(position, is_gap, bounded)`.
 fn subdivide(positions: BTreeSet<Rational>) -> Vec<(Rational, bool, bool)> {
     let list: Vec<Rational> = positions.into_iter().collect();
     let (Some(first), Some(last)) = (list.first(), list.last()) else { return vec![(Rational::ZERO, true, false)] };
@@ -55,8 +55,9 @@ fn faces_on_a_line(constraint: &Constraint) -> Vec<Face> {
     subdivide(positions).into_iter().map(face).collect()
 }
 
-/// Vertices and edges lie on the lines. Every cell has an edge, and is unbounded iff one of its edges is: cells are
-/// reached by a step from the edges to either side that is too small to meet another line.
+/// Returns the faces of an arrangement of lines. Vertices and edges lie on the lines. Every cell has an edge, and is
+/// unbounded iff one of its edges is. Cells are reached from their edges by a step to either side that is too small to
+/// meet another line.
 fn faces_in_the_plane(constraint: &Constraint) -> Vec<Face> {
     let lines = planes(constraint);
     if lines.is_empty() {
@@ -88,7 +89,7 @@ fn faces_in_the_plane(constraint: &Constraint) -> Vec<Face> {
             faces.push(Face { point, dimension: usize::from(gap), bounded });
         }
     }
-    // A bounded edge may belong to an unbounded cell: the cell's other edges tell.
+    // A bounded edge may belong to an unbounded cell; the other edges of the cell show which.
     let sides = |p: &[Rational]| lines.iter().map(|(a, b)| dot(a, p) > *b).collect::<Vec<_>>();
     let open: BTreeSet<Vec<bool>> =
         faces.iter().filter(|f| f.dimension == 2 && !f.bounded).map(|f| sides(&f.point)).collect();
@@ -125,7 +126,7 @@ fn check(constraint: &Constraint, label: &str) -> &'static str {
         }
         Status::Unbounded(ray) => {
             assert!(ray.direction.iter().any(|d| !d.is_zero()), "{label}");
-            // Some cell of the arrangement satisfies the formula and is never left in this direction.
+            // Some cell of the arrangement satisfies the formula and contains a ray in this direction.
             let lines = planes(constraint);
             let recedes = |p: &[Rational]| {
                 lines.iter().all(|(a, b)| {
@@ -144,7 +145,8 @@ fn check(constraint: &Constraint, label: &str) -> &'static str {
     want
 }
 
-/// Formulas that are often thin: equalities, and non-strict pairs that only meet on a hyperplane.
+/// Returns a formula whose solutions often have volume zero: it has equalities, and pairs of non-strict inequalities
+/// that only meet on a hyperplane.
 fn thin_formula(dice: &mut Dice, x: &[Linear], booleans: &[Var]) -> Formula {
     let count = dice.int(2, 6) as usize;
     let terms = random_terms(dice, x, count);
@@ -193,7 +195,7 @@ fn random_regions_in_the_plane() {
     check_many(2, 400);
 }
 
-/// On a line the volume itself is a sum over the gaps between hyperplanes.
+/// On a line the volume is a sum over the gaps between the hyperplanes.
 #[test]
 fn lengths_by_brute_force() {
     for seed in 0..300 {
@@ -212,7 +214,8 @@ fn lengths_by_brute_force() {
     }
 }
 
-/// Solutions in one point, on an edge, on the boundary of the bounds, and at corners of a cube that strictness removes.
+/// The solutions are a single point, an edge, on the boundary of the bounds, or corners of a cube that strict
+/// inequalities remove.
 #[test]
 fn single_points() {
     for n in 1..=5 {

@@ -1,4 +1,4 @@
-//! Volumes against closed forms.
+//! Compares volumes with closed forms.
 
 use pal::formula::{Constraint, Formula, Linear, real, reals};
 use pal::number::{Integer, Rational};
@@ -65,7 +65,7 @@ fn empty_lower_dimensional_and_unbounded_are_told_apart() {
 #[test]
 fn a_bounded_region_without_explicit_bounds_is_found() {
     let [x, y] = reals(["x", "y"]);
-    // A diamond: no atom bounds a single variable.
+    // In a diamond no atom bounds a single variable.
     let diamond = (&x + &y).between(-1, 1) & (&x - &y).between(-1, 1);
     assert_eq!(volume(&diamond.into()), Rational::from(2));
 }
@@ -99,14 +99,14 @@ fn booleans_multiply_and_branch() {
 fn degenerate_arrangements() {
     let [x, y, z] = reals(["x", "y", "z"]);
     let cube = x.between(0, 1) & y.between(0, 1) & z.between(0, 1);
-    // All six orders of three numbers: hyperplanes through edges and vertices of the cube.
+    // All six orders of three numbers give hyperplanes through edges and vertices of the cube.
     let orders = [[&x, &y, &z], [&x, &z, &y], [&y, &x, &z], [&y, &z, &x], [&z, &x, &y], [&z, &y, &x]];
     for [a, b, c] in orders {
         assert_eq!(volume(&(cube.clone() & a.le(b) & b.le(c)).into()), ratio(1, 6));
     }
     let any = Formula::any(orders.map(|[a, b, c]| a.le(b) & b.le(c)));
     assert_eq!(volume(&(cube.clone() & any).into()), Rational::ONE);
-    // A pyramid with many facets through its apex.
+    // A pyramid has many facets through its apex.
     let pyramid = z.between(0, 1)
         & Formula::all((-8..=8).flat_map(|k| {
             let tilt = ratio(k, 8);
@@ -115,7 +115,7 @@ fn degenerate_arrangements() {
         & y.between(&z - 1, 1 - &z);
     let base_area = volume(&pyramid_base().into());
     assert_eq!(volume(&pyramid.into()), base_area / Rational::from(3));
-    // Coincident, redundant and duplicated planes.
+    // Some planes coincide, are redundant or occur twice.
     let f = cube & (2 * &x).le(2) & (&x + &y + &z).le(3) & x.le(1) & (3 * &x + 3 * &y).le(6);
     let cells = Region::new(&f.into()).unwrap().decompose().unwrap();
     assert_eq!(cells.len(), 1);

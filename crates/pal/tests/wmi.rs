@@ -1,4 +1,4 @@
-//! Weighted model integration against answers from an independent exact evaluator, and against closed forms.
+//! Compares weighted model integrals with the answers of an independent exact evaluator, and with closed forms.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use pal::number::{self, Rational, parse_rational};
 use pal::wmi::{Answer, Problem};
 use serde_json::Value;
 
-/// The problems of a file in the data folder; none, with a message, where the folder is absent.
+/// Reads the problems of a file in the data folder. Returns none, and prints a message, if the folder is absent.
 fn problems(file: &str) -> Vec<Value> {
     let Some(folder) = std::env::var_os("PAL_DATA") else {
         println!("skipped: PAL_DATA is not set");
@@ -18,8 +18,8 @@ fn problems(file: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Checks one answer. The tolerance is relative 1e-9; where the reference is a Monte Carlo estimate, five standard errors. An exact
-/// reference must in addition lie within the reported error bound, and equal an exact answer.
+/// Checks one answer. The relative tolerance is 1e-9; if the reference is a Monte Carlo estimate, the tolerance is five
+/// standard errors. An exact reference must also lie within the reported error bound, and equal an exact answer.
 fn check(name: &str, answer: &Answer, value: &Value, exact: &Value, stderr: f64) {
     let want = value.as_f64().unwrap();
     let tolerance = if stderr > 0.0 { 5.0 * stderr } else { 1e-9 * want.abs() };
@@ -37,7 +37,7 @@ fn check(name: &str, answer: &Answer, value: &Value, exact: &Value, stderr: f64)
     }
 }
 
-/// Solves all problems of a file that `chosen` picks, and returns how many there were.
+/// Solves and checks the problems of a file for which `chosen` holds, and returns their number.
 fn solve_all(file: &str, method: Method, chosen: impl Fn(&Value) -> bool) -> usize {
     let mut count = 0;
     for case in problems(file).iter().filter(|case| chosen(case)) {
@@ -72,13 +72,13 @@ fn data_present() -> bool {
 }
 
 #[test]
-fn all_published_problems_in_doubles() {
+fn all_published_problems_in_float64() {
     let count = solve_all("cases.jsonl", Method::Recurrence, |_| true);
     assert!(count == 372 || !data_present(), "{count} problems");
 }
 
 #[test]
-fn all_corner_cases_in_doubles_and_exactly() {
+fn all_corner_cases_in_float64_and_exactly() {
     for method in [Method::Recurrence, Method::Exact] {
         let count = solve_all("edge.jsonl", method, |_| true);
         assert!(count == 44 || !data_present(), "{count} problems");
@@ -123,7 +123,7 @@ fn an_unbounded_support_is_fine_where_the_weight_vanishes() {
         format!(r#"{{"domain": {{"reals": {{"x": ["0", null]}}}}, "support": "true", "weight": "{weight}"}}"#)
     };
     assert_eq!(exact(&json("(ite (<= x 2) x 0)")), Rational::from(2));
-    // Summands that cancel on the unbounded part.
+    // The summands cancel on the unbounded part.
     assert_eq!(exact(&json("(+ (ite (<= x 3) x 1) (- 1))")), parse_rational("3/2").unwrap());
     let error = Problem::parse(&json("(ite (<= x 2) 0 x)")).unwrap().solve(Method::Recurrence).unwrap_err();
     assert!(error.to_string().contains("unbounded in direction x"), "{error}");
@@ -133,16 +133,19 @@ fn an_unbounded_support_is_fine_where_the_weight_vanishes() {
 fn density_files_of_other_tools_are_read() {
     let as_list = r#"{"domain": [["x", "real", [0, 1]], ["a", "bool", null]], "formula":
         "(& (<= (const real 0.25) (var real x)) (| (var bool a) (~ (<= (var real x) (const real 0.5)))))",
-        "weights": "(ite (var bool a) (* (var real x) (var real x)) (^ (var real x) (const real 1)))", "queries": ["(var bool a)"]}"#;
-    let as_tables = r#"{"domain": {"variables": ["x", "a"], "var_types": {"x": "real", "a": "bool"}, "var_domains": {"x": [0, 1]}},
+        "weights": "(ite (var bool a) (* (var real x) (var real x)) (^ (var real x) (const real 1)))",
+        "queries": ["(var bool a)"]}"#;
+    let as_tables = r#"{
+        "domain": {"variables": ["x", "a"], "var_types": {"x": "real", "a": "bool"}, "var_domains": {"x": [0, 1]}},
         "formula": "(& (<= (const real 0.25) (var real x)) (| (var bool a) (~ (<= (var real x) (const real 0.5)))))",
         "weights": "(ite (var bool a) (* (var real x) (var real x)) (var real x))", "queries": []}"#;
-    // integral of x^2 over [1/4, 1] plus integral of x over [1/2, 1]
+    // The integral of x^2 over [1/4, 1] plus the integral of x over [1/2, 1].
     for json in [as_list, as_tables] {
         assert_eq!(exact(json), parse_rational("45/64").unwrap());
     }
-    // Bounds are read digit by digit: this decimal is no double.
-    let long = r#"{"domain": [["x", "real", [0, 0.12345678901234567890123]]], "formula": "(const bool True)", "weights": "(const real 1.0)"}"#;
+    // Bounds are read exactly: float64 cannot hold this decimal.
+    let long = r#"{"domain": [["x", "real", [0, 0.12345678901234567890123]]], "formula": "(const bool True)",
+        "weights": "(const real 1.0)"}"#;
     assert_eq!(exact(long), parse_rational("0.12345678901234567890123").unwrap());
 }
 

@@ -1,8 +1,8 @@
-//! Exact linear algebra and a volume that needs no vertices: independent of how the library does it.
+//! Exact linear algebra and a volume that needs no vertices, independent of the methods of the library.
 
 use pal::number::Rational;
 
-/// Gaussian elimination: rank and determinant (of the leading square part).
+/// Returns the rank and, for a square matrix, the determinant, by Gaussian elimination.
 fn eliminate(mut rows: Vec<Vec<Rational>>) -> (usize, Rational) {
     let columns = rows.first().map_or(0, Vec::len);
     let (mut rank, mut product) = (0, Rational::ONE);
@@ -44,7 +44,7 @@ pub fn factorial(n: usize) -> Rational {
     Rational::from((1..=n as u64).product::<u64>())
 }
 
-/// The rows `point_i - point_0`.
+/// Returns the rows `point_i - point_0`.
 pub fn differences<'a>(points: impl IntoIterator<Item = &'a Vec<Rational>>) -> Vec<Vec<Rational>> {
     let mut points = points.into_iter();
     let Some(base) = points.next() else { return Vec::new() };
@@ -55,11 +55,11 @@ pub fn dot(a: &[Rational], b: &[Rational]) -> Rational {
     a.iter().zip(b).fold(Rational::ZERO, |sum, (a, b)| sum + a * b)
 }
 
-/// The volume of `{x : a . x <= b for all rows}` by Lasserre's recursion over facets,
+/// Returns the volume of `{x : a . x <= b for all rows}` by Lasserre's recursion over facets,
 ///
-/// `vol = 1/n sum_i b_i / |a_ij| vol(facet i, projected along axis j)`:
+/// `vol = 1/n sum_i b_i / |a_ij| vol(facet i, projected along axis j)`,
 ///
-/// half-spaces only, no vertices and no triangulation. The polytope must be bounded.
+/// which uses half-spaces only, no vertices and no triangulation. The polytope must be bounded.
 pub fn lasserre(rows: &[(Vec<Rational>, Rational)], n: usize) -> Rational {
     let Some(rows) = tightest(rows) else { return Rational::ZERO };
     if n == 1 {
@@ -90,7 +90,7 @@ pub fn lasserre(rows: &[(Vec<Rational>, Rational)], n: usize) -> Rational {
     sum / Rational::from(n)
 }
 
-/// One row per direction, the tightest; `None` if a row without a normal cannot hold.
+/// Returns the tightest row for each direction, or `None` if a row with normal zero cannot hold.
 fn tightest(rows: &[(Vec<Rational>, Rational)]) -> Option<Vec<(Vec<Rational>, Rational)>> {
     let mut kept: Vec<(Vec<Rational>, Rational)> = Vec::new();
     for (a, b) in rows {
