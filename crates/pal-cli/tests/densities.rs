@@ -122,7 +122,8 @@ fn one_dimension() {
     near(number(&line, "/mean/0"), 0.5);
     near(number(&line, "/covariance/0/0"), 0.15);
     near(probability(&folder, &bowl, "(<= x 0.25)"), 0.4375);
-    // A histogram of two components on [0, 1]: half of the mass is uniform, the other half has weights 1 : 3 on its two bins.
+    // A histogram of two components on [0, 1]: half of the mass is uniform, the other half has weights 1 : 3 on its two
+    // bins.
     let options = ["--family", "histogram", "--bins", "2", "--components", "2"];
     let steps = model(&folder, "steps", unit, &options, &format!("0,0,0, 0,0,{}\n", 3f64.ln()));
     let line = folder.pal(&["moments", &steps, "--poly", "x^2", "--entropy", "--json"]).done().json();

@@ -131,7 +131,8 @@ impl Parts {
         safetensors::serialize(views, Some(self.metadata.clone())).unwrap()
     }
 
-    /// With the checksum that a careful forger would write: the hash of XXH3 in one go, where the library adds part by part.
+    /// With the checksum that a careful forger would write: the hash of XXH3 in one go, where the library adds part by
+    /// part.
     fn forged(mut self) -> Vec<u8> {
         let mut content = Vec::new();
         let mut add = |part: &[u8]| {

@@ -68,7 +68,8 @@ fn nothing_is_higher_than_the_mode() {
         let density = case.density(50 + k as u64);
         let mode = density.mode(&ModeOptions { nodes: Some(100_000), ..ModeOptions::default() }).unwrap();
         sound(case, &case.constraint, &density, &mode);
-        // Nodes of a cubature are in every element, also where a histogram jumps up on so little volume that no sample hits it.
+        // Nodes of a cubature are in every element, also where a histogram jumps up on so little volume that no sample
+        // hits it.
         let nodes = density.log_prob(&case.inside(usize::MAX)).into_iter().fold(f64::NEG_INFINITY, f64::max);
         let best = search(case, &density, 2_000).max(nodes);
         assert!(best <= mode.log_upper + 1e-12, "{case}: {mode:?} {best}");

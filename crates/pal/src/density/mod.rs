@@ -2,15 +2,15 @@
 //!
 //! # Mathematics
 //!
-//! A constraint `phi` and a family `q(y; params) >= 0`, polynomial in `y` on every bin of a grid, make densities that give
-//! exactly zero mass to everything outside the constraint (PAL paper, Section 3):
+//! A constraint `phi` and a family `q(y; params) >= 0`, polynomial in `y` on every bin of a grid, make densities that
+//! give exactly zero mass to everything outside the constraint (PAL paper, Section 3):
 //!
 //! ```text
 //! p(y; params)  =  q(y; params) 1[y |= phi] / I(params),        I(params) = integral of q over phi
 //! ```
 //!
-//! `q` is a mixture of components, and `I` is compiled once per constraint: after that, a batch of parameter vectors costs one
-//! small matrix product. Three kinds of families exist:
+//! `q` is a mixture of components, and `I` is compiled once per constraint: after that, a batch of parameter vectors
+//! costs one small matrix product. Three kinds of families exist:
 //!
 //! | kind | components | variables |
 //! |---|---|---|
@@ -24,21 +24,23 @@
 //! region  --Settings::compile-->  Family  --density(params)-->  Density  --query-->  answers
 //! ```
 //!
-//! A [`Family`] is compiled on a [`Support`]: the region cut along a [`Grid`] into a [`Mesh`] of boxes and simplices, each
-//! inside one bin. It evaluates batches (`log_prob`, normalisers and their vector-Jacobian products). A [`Density`] is the
-//! member of a family with one parameter vector; what can be asked of it is in [`query`](crate::query).
+//! A [`Family`] is compiled on a [`Support`]: the region cut along a [`Grid`] into a [`Mesh`] of boxes and simplices,
+//! each inside one bin. It evaluates batches (`log_prob`, normalisers and their vector-Jacobian products). A
+//! [`Density`] is the member of a family with one parameter vector; what can be asked of it is in
+//! [`query`](crate::query).
 //!
 //! # What lives where
 //!
 //! - `registry`: the list of all kinds. [`Settings`].
 //! - `kind`: what a kind of family implements. [`FamilyKind`], [`Compile`], [`Form`].
-//! - `spline`, `sum_of_squares`, `histogram`: one folder per kind, with its settings, normaliser, functions, starting values
-//!   and the recipe with which tensor frameworks compute log-densities by themselves.
+//! - `spline`, `sum_of_squares`, `histogram`: one folder per kind, with its settings, normaliser, functions, starting
+//!   values and the recipe with which tensor frameworks compute log-densities by themselves.
 //! - `family`: batches and their gradients. [`Family`].
 //! - `single`: one density. [`Density`].
 //! - `functions`: the components of one density as functions of a point, which queries are written against.
 //!   [`ComponentFunctions`].
-//! - `support`, `grid`, `mesh`, `occupied`, `knots`: what densities live on. [`Support`], [`Grid`], [`Mesh`], [`Knots`].
+//! - `support`, `grid`, `mesh`, `occupied`, `knots`: what densities live on. [`Support`], [`Grid`], [`Mesh`],
+//!   [`Knots`].
 //! - `cubature`, `gauss`, `chebyshev`, `weights`: numerical tools.
 //! - `file`: safetensors files. [`Model`], [`FileError`].
 //!

@@ -43,8 +43,8 @@ impl Family {
     }
 
     /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a
-    /// condition holds, in place of the one in the recipe of its kind. The monomial is in coordinates that run from 0 to 1
-    /// over the box; no exponents mean the monomial 1.
+    /// condition holds, in place of the one in the recipe of its kind. The monomial is in coordinates that run from 0
+    /// to 1 over the box; no exponents mean the monomial 1.
     pub fn normaliser_tensor(&self, condition: &Formula, powers: &[u16]) -> Result<Vec<f64>, QueryError> {
         let n = self.dimension();
         if !powers.is_empty() && powers.len() != n {

@@ -1,5 +1,5 @@
-//! The documented formulas of all kinds of families implemented a second time, in dual numbers: values and derivatives that use
-//! nothing of the library but its cells.
+//! The documented formulas of all kinds of families implemented a second time, in dual numbers: values and derivatives
+//! that use nothing of the library but its cells.
 
 use std::ops::{Add, Div, Mul, Sub};
 
