@@ -94,7 +94,8 @@ impl Polynomial {
         terms: impl IntoIterator<Item = (Vec<u16>, Rational)>,
     ) -> Result<Self, PolynomialError> {
         let sorted = sorted_union([variables]);
-        let places: Vec<u32> = variables.iter().map(|v| position(&sorted, v).unwrap_or_default()).collect();
+        let places: Vec<u32> =
+            variables.iter().map(|v| position(&sorted, v).expect("the union has every variable")).collect();
         let mut sum = Terms::default();
         for (exponents, coefficient) in terms {
             if exponents.len() != places.len() {
@@ -251,10 +252,10 @@ fn position(sorted: &[Var], variable: &Var) -> Option<u32> {
     sorted.binary_search(variable).ok().map(|at| at as u32)
 }
 
-/// Returns all variables of the lists in name order, each with its latest declaration.
+/// Returns all variables of the lists in name order, each with its earliest declaration.
 fn sorted_union<'a>(lists: impl IntoIterator<Item = &'a [Var]>) -> Vec<Var> {
     let mut union: Vec<&Var> = lists.into_iter().flatten().collect();
-    union.sort_by(|a, b| a.cmp(b).then_with(|| b.by_declaration(a)));
+    union.sort_by(|a, b| a.cmp(b).then_with(|| a.by_declaration(b)));
     union.dedup();
     union.into_iter().cloned().collect()
 }

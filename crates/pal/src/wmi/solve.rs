@@ -1,7 +1,7 @@
 //! Solves a problem by summing integrals over cells on each of which the weight is a single polynomial.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 
 use super::problem::Problem;
 use super::weight::{CompiledWeight, Weight};
@@ -142,12 +142,10 @@ fn cubature(constraint: &Constraint, pieces: &[(Cell, CompiledWeight)]) -> Resul
 
 /// Returns the polynomial that a weight has become at the end of the search.
 fn settled(weight: &CompiledWeight) -> Result<&Polynomial, PolynomialError> {
-    static NOTHING: LazyLock<Polynomial> = LazyLock::new(Polynomial::zero);
     match &**weight {
         Weight::Polynomial(polynomial) => Ok(polynomial),
         Weight::Failed(error) => Err(error.clone()),
-        // This does not happen: the search ends only where the weight has become a polynomial or has failed.
-        _ => Ok(&NOTHING),
+        _ => unreachable!("the search ends only where the weight has become a polynomial or has failed"),
     }
 }
 
