@@ -2,6 +2,8 @@
 
 - a training step of a network with a SplineLayer, and of the same network with Gaussian mixtures of torch;
 - log-densities of 10^5 points;
+- one sample from each of 10^4 densities;
+- a family in four variables, and a step with it;
 - making a region and a family from the file of a map.
 
     make bench-python
@@ -23,7 +25,7 @@ from torch import nn
 from torch.distributions import Categorical, Independent, MixtureSameFamily, MultivariateNormal, Normal
 
 import pal
-from pal.torch import StudentTHead, SplineLayer
+from pal.torch import SplineLayer
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--steps", type=int, default=10, help="training steps per repetition")
@@ -99,7 +101,7 @@ print(f"{name}: Region and compile, {KNOTS} knots            {compiled * 1e3:8.1
 print(f"   ({from_file * 1e3:.1f} ms including reading the file)")
 
 region = pal.Region(constraint)
-layer = SplineLayer(region, KNOTS, COMPONENTS)
+layer = SplineLayer(region, KNOTS, COMPONENTS, head="values")
 points = torch.from_numpy(region.sample(100_000, seed=1))
 torch.manual_seed(1)
 one = torch.randn(layer.num_params, dtype=torch.float64)
@@ -115,13 +117,32 @@ with torch.no_grad():
     took, _ = best(lambda: layer(rows).log_prob(points.reshape(100, 1000, 2)))
 print(f"log_prob of 10^5 points, 1000 parameter vectors     {took * 1e3:8.1f} ms")
 
-inputs, targets, head = torch.randn(BATCH, 10), points[:BATCH], StudentTHead(layer)
+many = torch.randn(10_000, layer.num_params)
+took, _ = best(lambda: layer(many).sample(), 5)
+print(f"one sample from each of 10^4 densities              {took * 1e3:8.1f} ms")
+
+names = pal.reals("a", "b", "c", "d")
+a, b, c, d = names
+budget = (a + b + c + d <= 20) & ~(a.between(2, 4) & b.between(3, 6)) & ~(c.between(5, 7) & d.between(1, 3))
+for name in names:
+    budget = budget & name.between(0, 10)
+took, _ = best(lambda: SplineLayer(budget, KNOTS, COMPONENTS), 3)
+print(f"four variables, a budget, {KNOTS} knots: compile          {took * 1e3:8.1f} ms")
+four = SplineLayer(budget, KNOTS, COMPONENTS)
+outputs = torch.randn(BATCH, four.num_params, requires_grad=True)
+inside = torch.from_numpy(pal.Region(budget).sample(BATCH, seed=1))
+took, _ = best(lambda: four(outputs).log_prob(inside).mean().backward(), 5)
+print(f"log-densities of {BATCH} rows there, with gradients     {took * 1e3:8.1f} ms")
+
+inputs, targets, headed = torch.randn(BATCH, 10), points[:BATCH], SplineLayer(region, KNOTS, COMPONENTS)
+fine = SplineLayer(region, 56, COMPONENTS)
 runs = {
-    "SplineLayer": training(layer, layer.num_params, inputs, targets),
-    "SplineLayer with StudentTHead": training(lambda outputs: layer(head(outputs)), head.num_params, inputs, targets),
+    "SplineLayer": training(headed, headed.num_params, inputs, targets),
+    "SplineLayer, 56 knots": training(fine, fine.num_params, inputs, targets),
+    'SplineLayer, head="values"': training(layer, layer.num_params, inputs, targets),
     "Gaussian mixture, diagonal": training(diagonal, 5 * COMPONENTS, inputs, targets.float()),
     "Gaussian mixture, full": training(full, 6 * COMPONENTS, inputs, targets.float()),
-    # As many outputs as SplineLayer has parameters, so that the networks are the same in every layer.
+    # As many outputs as the values at the knots, so that the networks are the same in every layer.
     "the same, 76 components": training(full, layer.num_params, inputs, targets.float()),
 }
 # The runs take turns, so that a disturbance affects all of them.

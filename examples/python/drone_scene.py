@@ -17,7 +17,7 @@ from torch import nn
 
 import pal
 from pal.datasets import campus
-from pal.torch import SplineLayer, StudentTHead
+from pal.torch import SplineLayer
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--map", type=Path, help="obstacles, GeoJSON")
@@ -53,22 +53,18 @@ else:
 
 torch.manual_seed(0)
 region = pal.Region(constraint)
-layer = SplineLayer(region, knots=28, components=8)
-# The network predicts locations, scales and tails, rather than all values at the knots.
-head = StudentTHead(layer)
+layer = SplineLayer(region)
 centre, spread = inputs.mean(0), inputs.std(0)
 x = torch.tensor((inputs - centre) / spread, dtype=torch.float32)
 # In float64: rounded to float32, a position at a wall could be on the other side of it.
 y = torch.tensor(targets)
 cut = len(x) * 4 // 5
 
-network = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, head.num_params))
-with torch.no_grad():
-    network[-1].bias.copy_(head.start(y[:cut]))
-optimiser = torch.optim.Adam(network.parameters(), lr=5e-3)
+network = nn.Sequential(nn.Linear(4, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, layer.num_params))
+optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
 for step in range(args.steps):
     rows = torch.randint(cut, (128,))
-    loss = -layer(head(network(x[rows]))).log_prob(y[rows]).mean()
+    loss = -layer(network(x[rows])).log_prob(y[rows]).mean()
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
@@ -76,7 +72,7 @@ for step in range(args.steps):
         print(f"step {step:4}  loss {loss.item():.3f}")
 
 with torch.no_grad():
-    p = layer(head(network(x[cut:])))
+    p = layer(network(x[cut:]))
     print(f"held out: log-likelihood {p.log_prob(y[cut:]).mean():.3f}, uniform {-np.log(region.volume):.3f}")
     samples = p.sample((10,))
     assert constraint.contains(samples.double().numpy()).all()
@@ -93,7 +89,7 @@ if args.plot:
     import pal.plot
 
     with torch.no_grad():
-        density = layer(head(network(x[cut : cut + 1]))).densities()[0]
+        density = layer(network(x[cut : cut + 1])).densities()[0]
     pal.plot.density(density, log=True)
     pal.plot.samples(density.sample(300, seed=1), s=3)
     plt.savefig(args.plot, dpi=120)

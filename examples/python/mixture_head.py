@@ -41,7 +41,7 @@ def gaussian_mixture(outputs, components=8):
 
 
 # Before: the head is a function of 40 outputs. After: it is a layer, and `num_params` says how many outputs it takes.
-layer = SplineLayer(pal.Region(constraint), knots=14, components=8)
+layer = SplineLayer(pal.Region(constraint))
 heads = {"Gaussian mixture": (gaussian_mixture, 40), "SplineLayer": (layer, layer.num_params)}
 
 for name, (head, outputs) in heads.items():

@@ -30,6 +30,7 @@ The pipeline, and where its parts live:
 | ask one density | `Density`, `Marginal`, `Mode`, `Entropy` | `pal.density` |
 | make it the last layer of a network | `SplineLayer`, `ConstrainedDistribution` | `pal.torch` |
 | fit it to a table | `ConstrainedDensity` | `pal.sklearn` |
+| predict a table from another one, within a constraint | `ConstrainedRegressor` | `pal.sklearn` |
 | draw it | `region`, `density`, `marginal` | `pal.plot` |
 | data sets of the examples | | `pal.datasets` |
 | exceptions | `Error` and its subclasses | `pal.errors` |

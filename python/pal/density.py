@@ -104,7 +104,7 @@ class Density:
     >>> import pal
     >>> x, y = pal.reals("x", "y")
     >>> triangle = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
-    >>> uniform = pal.SumOfSquares(triangle, degree=1, components=1).density([0, 1, 0, 0])
+    >>> uniform = pal.SumOfSquares(triangle, degree=1, components=1).density([0, 0, 0, 0])
     >>> uniform.probability(x <= y), round(float(np.exp(uniform.log_prob([0.25, 0.25]))), 12)
     (0.5, 2.0)
     >>> uniform.given(y=0.5).marginal("x").support

@@ -169,7 +169,7 @@ class Region:
         from .density import Density
 
         constant = _core.SumOfSquaresSettings(0, 1, "orthonormal", None, 0)
-        return Density._of(_core.Family(self._core, constant).densities(np.array([0.0, 1.0]))[0])
+        return Density._of(_core.Family(self._core, constant).densities(np.zeros(2))[0])
 
     def sample(self, count: int, seed: int | None = None) -> FloatArray:
         """Independent points that are uniform on the region, one per row.

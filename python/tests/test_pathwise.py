@@ -24,21 +24,21 @@ FOUR = (x >= 0) & (y >= 0) & (z >= 0) & (w >= 0) & (x + y + z + w <= 1)
 
 
 def spline(region, knots=4, seed=0):
-    layer = SplineLayer(region, knots=knots, components=3)
-    params = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    layer = SplineLayer(region, knots=knots, components=3, head="values")
+    theta = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     # Splines without zeros: the variance of both estimates stays small.
-    params = 0.3 * params.reshape(3, -1)
+    theta = 0.3 * theta.reshape(3, -1)
     n = len(layer.family.variables)
-    params[:, 1:] += torch.tensor([1.0] * knots + [0.0] * knots, dtype=torch.float64).repeat(n)
-    return layer, params.reshape(-1)
+    theta[:, 1:] += torch.tensor([1.0] * knots + [0.0] * knots, dtype=torch.float64).repeat(n)
+    return layer, theta.reshape(-1) - torch.from_numpy(layer.family.offset)
 
 
 def squares(region, degree=3, basis="orthonormal", seed=0):
     layer = SumOfSquaresLayer(region, degree=degree, components=2, basis=basis)
-    params = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    params = 0.1 * params.reshape(2, -1)
-    params[:, 1] += 1
-    return layer, params.reshape(-1)
+    theta = torch.randn(layer.num_params, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    theta = 0.1 * theta.reshape(2, -1)
+    theta[:, 1] += 1
+    return layer, theta.reshape(-1) - torch.from_numpy(layer.family.offset)
 
 
 def histogram(region, bins=3, seed=0, components=1):
@@ -216,7 +216,7 @@ def test_the_gradient_of_the_entropy(make):
     ],
 )
 def test_where_no_pathwise_gradient_exists_it_is_refused(region, reason):
-    for layer in (SplineLayer(region, knots=3, components=1), SumOfSquaresLayer(region, degree=1)):
+    for layer in (SplineLayer(region, knots=3, components=1, head="values"), SumOfSquaresLayer(region, degree=1)):
         p = layer(torch.randn(layer.num_params, generator=torch.Generator().manual_seed(0)))
         assert not p.has_rsample
         with pytest.raises(NotImplementedError, match=reason):
@@ -232,7 +232,7 @@ def test_mixtures_of_histograms_jump():
 
 
 def test_too_many_slices_are_refused():
-    layer = SplineLayer(FOUR, knots=8, components=1)
+    layer = SplineLayer(FOUR, knots=8, components=1, head="values")
     with pytest.raises(NotImplementedError, match="evaluations; fewer knots need less"):
         layer(torch.ones(layer.num_params)).rsample()
 

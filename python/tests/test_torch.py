@@ -28,8 +28,8 @@ def thirds(region):
 
 
 FAMILIES = {
-    "spline": lambda region: SplineLayer(region, knots=4, components=3),
-    "placed": lambda region: SplineLayer(region, knots=thirds(region), components=2),
+    "spline": lambda region: SplineLayer(region, knots=4, components=3, head="values"),
+    "placed": lambda region: SplineLayer(region, knots=thirds(region), components=2, head="values"),
     "sum-of-squares": lambda region: SumOfSquaresLayer(region, degree=3, components=2),
     "histogram": lambda region: HistogramLayer(region, bins=4, components=3),
     "unequal bins": lambda region: HistogramLayer(region, bins=thirds(region), components=2),
@@ -145,7 +145,7 @@ def test_a_normaliser_is_a_value_that_a_layer_takes(layer):
         box = pal.Region(layer.constraint).bounding_box
         edges = [[low + (high - low) * k / count for k in range(count + 1)] for low, high in box]
         edges = thirds(layer.constraint) if count == 2 else edges
-        other = type(layer)(layer.constraint & gamma, edges, layer.family.num_components)
+        other = Layer.of(type(layer.family)(layer.constraint & gamma, edges, layer.family.num_components))
         assert torch.allclose(other(params).log_prob(inside), logs, rtol=0, atol=1e-10)
     # Queries of the core, and further conditions, are about the same densities.
     assert (part.sample((20,))[..., 0] <= 0.5).all() and torch.allclose(part.probability(gamma), torch.ones(3).double())
@@ -229,7 +229,8 @@ def test_third_derivatives_of_a_polynomial():
     (t,) = pal.reals("t")
     layer = SumOfSquaresLayer(t.between(-1, 1), degree=2, components=1, basis="legendre")
     # 2 + P_1 / 2 + P_2 / 4 with P_k normalised to mean square 1.
-    params = torch.tensor([0.0, 2.0, 0.5 / 3**0.5, 0.25 / 5**0.5], dtype=torch.float64)
+    theta = torch.tensor([0.0, 2.0, 0.5 / 3**0.5, 0.25 / 5**0.5], dtype=torch.float64)
+    params = theta - torch.from_numpy(layer.family.offset)
     at = torch.tensor([[0.3], [-0.8]], dtype=torch.float64, requires_grad=True)
     value = layer(params).log_prob(at).sum()
     polynomial = lambda s: 2 + s / 2 + (3 * s * s - 1) / 8
@@ -256,6 +257,10 @@ def test_copies_pickles_and_states(layer):
     other = torch.nn.Sequential(torch.nn.Linear(3, layer.num_params), SumOfSquaresLayer(x.between(0, 5), degree=1))
     with pytest.raises(RuntimeError, match="another constraint"):
         other[1].load_state_dict(layer.state_dict())
+    old = layer.state_dict()
+    del old["_extra_state"]["version"]
+    with pytest.raises(RuntimeError, match="another version"):
+        layer.load_state_dict(old)
     # A conversion to float32 and back loses nothing.
     assert torch.equal(copy.deepcopy(layer).float().double()(params).log_prob(points), want)
     assert torch.equal(copy.deepcopy(layer).half()(params).log_prob(points), want)
@@ -267,6 +272,8 @@ def test_samples_follow_the_density_and_the_seed(layer):
     first = p.sample((4000,))
     torch.manual_seed(3)
     assert torch.equal(p.sample((4000,)), first) and not torch.equal(p.sample((4000,)), first)
+    draw = [p.sample((5,), generator=torch.Generator().manual_seed(seed)) for seed in (1, 1, 2)]
+    assert torch.equal(draw[0], draw[1]) and not torch.equal(draw[0], draw[2])
     error = (p.variance / 4000).sqrt()
     assert ((first.mean(0) - p.mean).abs() < 5 * error).all()
     # The mean of minus the log-density of samples is the entropy.
@@ -277,7 +284,8 @@ def test_samples_follow_the_density_and_the_seed(layer):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_samples_in_short_formats_are_inside(dtype):
-    layer = SplineLayer(x.between(0, 1) & y.between(0, 1) & (x > y) & (3 * x + y < "7/3"), knots=4, components=2)
+    part = x.between(0, 1) & y.between(0, 1) & (x > y) & (3 * x + y < "7/3")
+    layer = SplineLayer(part, knots=4, components=2, head="values")
     p = layer(normal(2, layer.num_params, seed=1).to(dtype))
     samples = p.sample((2000,))
     assert samples.dtype == dtype and p.support.check(samples).all()
@@ -289,7 +297,7 @@ def test_training_reaches_the_density_behind_the_data():
     target = layer_of("spline-triangle")
     truth = target(normal(target.num_params, seed=11))
     data = truth.sample((4000,))
-    layer = SplineLayer(REGIONS["triangle"], knots=4, components=3)
+    layer = SplineLayer(REGIONS["triangle"], knots=4, components=3, head="values")
     params = normal(layer.num_params, seed=12).requires_grad_()
     optimiser = torch.optim.Adam([params], lr=0.05)
     for _ in range(300):
@@ -359,8 +367,8 @@ def test_mistakes_are_named():
         ConstrainedDistribution(layer, bad, validate_args=False).sample()
     # A density of zero everywhere has no samples.
     with pytest.raises(pal.DensityError, match="0 everywhere"):
-        layer(torch.zeros(layer.num_params)).sample()
-    assert layer(torch.zeros(layer.num_params)).log_prob(torch.tensor([0.2, 0.2])).isnan().sum() == 0
+        layer(-torch.from_numpy(layer.family.offset)).sample()
+    assert layer(-torch.from_numpy(layer.family.offset)).log_prob(torch.tensor([0.2, 0.2])).isnan().sum() == 0
 
 
 def test_layers_of_files(tmp_path):
@@ -383,22 +391,22 @@ KNOTS = 11
 ROOM = x.between(0, 10) & y.between(0, 10) & ~((x > 2) & (x < 8) & (y > 2) & (y < 8))
 
 
-def peak_in_the_obstacle(components, tail=0.0):
+def peak_in_the_obstacle(layer, tail, peak):
     """Parameters of a layer with 11 knots: a peak at (5, 5) over a tail, and if there are two components, a flat
     one."""
-    params = torch.zeros(components, 1 + 4 * KNOTS, dtype=torch.float64)
+    theta = torch.zeros(layer.family.num_components, 1 + 4 * KNOTS, dtype=torch.float64)
     values = [slice(1, 1 + KNOTS), slice(1 + 2 * KNOTS, 1 + 3 * KNOTS)]
     for axis in values:
-        params[0, axis] = tail
-        params[0, axis.start + 5] = 1
-        params[1:, axis] = 1
-    return params.flatten()
+        theta[0, axis] = tail
+        theta[0, axis.start + 5] = peak
+        theta[1:, axis] = 1
+    return theta.flatten() - torch.from_numpy(layer.family.offset)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 def test_a_component_without_mass_takes_no_part(dtype):
-    layer = SplineLayer(ROOM, knots=KNOTS, components=2)
-    params = peak_in_the_obstacle(2).to(dtype)
+    layer = SplineLayer(ROOM, knots=KNOTS, components=2, head="values")
+    params = peak_in_the_obstacle(layer, 0.0, 1.0).to(dtype)
     at = torch.tensor([[1.0, 1.0], [9.0, 0.5]])
     # Flat on an area of 64.
     want = torch.full((2,), -math.log(64), dtype=dtype)
@@ -409,19 +417,19 @@ def test_a_component_without_mass_takes_no_part(dtype):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-4)])
 def test_what_is_outside_does_not_drown_what_is_inside(dtype, tolerance):
     """All but a fraction of 1e-16 of the square of this spline is in the obstacle."""
-    layer = SplineLayer(ROOM, knots=KNOTS, components=1)
-    for tail in (1e-8, 1e-5, 1e-2):
-        params = peak_in_the_obstacle(1, tail).to(dtype)
+    layer = SplineLayer(ROOM, knots=KNOTS, components=1, head="values")
+    for peak in (1e8, 1e5, 1e2):
+        params = peak_in_the_obstacle(layer, 1.0, peak).to(dtype)
         at = torch.tensor([[5.0, 1.5], [1.0, 1.0], [9.0, 6.0]], dtype=torch.float64)
         want = torch.from_numpy(layer.family.log_prob(params.double().numpy(), at.numpy())).to(dtype)
         for logs in (layer(params).log_prob(at), layer(params.expand(3, -1)).log_prob(at)):
             assert torch.allclose(logs, want, rtol=0, atol=tolerance)
 
 
-@pytest.mark.parametrize("offset", [10**6, 10**9, 10**12])
-def test_far_from_the_origin(offset):
-    region = x.between(offset, offset + 4) & y.between(0, 1) & (x - offset <= 4 * y)
-    layer = SplineLayer(region, knots=6, components=2)
+@pytest.mark.parametrize("start", [10**6, 10**9, 10**12])
+def test_far_from_the_origin(start):
+    region = x.between(start, start + 4) & y.between(0, 1) & (x - start <= 4 * y)
+    layer = SplineLayer(region, knots=6, components=2, head="values")
     params = normal(layer.num_params)
     at = points_in(layer, 20)
     want = torch.from_numpy(layer.family.log_prob(params.numpy(), at.numpy()))
@@ -439,7 +447,7 @@ def test_an_empty_batch_has_gradients_of_zero(layer):
 def test_parts_without_volume_have_no_density():
     for region in (x.between(0, 1) | (x == 3), (x.between(0, 1) & y.between(0, 1)) | ((x == 3) & y.between(0, 1))):
         layers = (
-            SplineLayer(region, knots=4, components=2),
+            SplineLayer(region, knots=4, components=2, head="values"),
             SumOfSquaresLayer(region, degree=2),
             HistogramLayer(region, bins=3, components=2),
         )

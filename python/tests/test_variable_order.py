@@ -241,7 +241,7 @@ def test_torch_layers():
     torch = pytest.importorskip("torch")
     import pal.torch
 
-    layer = pal.torch.SplineLayer(pal.Region(safe()), knots=3, components=1)
+    layer = pal.torch.SplineLayer(pal.Region(safe()), knots=3, components=1, head="values")
     assert "speed, gap" in repr(layer)
     params = torch.from_numpy(layer.family.random_params(seed=1)).requires_grad_()
     distribution = layer(params)

@@ -16,7 +16,7 @@ use crate::weights::{self, Real};
 
 /// The version of the format, which is also the name of the only entry of the metadata: the order of several entries
 /// would be random, and equal predictors would not make equal bytes.
-const VERSION: &str = "pal-network-2";
+const VERSION: &str = "pal-network-3";
 
 /// Why a file of a trained predictor cannot be read or written.
 #[derive(Debug, Error)]

@@ -25,7 +25,7 @@ pub fn family_params(family: &Family, points: &[f64], seed: u64) -> Result<Vec<f
     let points = thinned(points, n);
     let rows = |members: Vec<usize>| members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
     let clusters: Vec<Vec<f64>> = clusters(&points, n, family.num_components(), seed).into_iter().map(rows).collect();
-    Ok(family.kind().start(&clusters, &mut Stream::new(seed, u64::MAX)))
+    Ok(family.start(&clusters, &mut Stream::new(seed, u64::MAX)))
 }
 
 /// Returns starting values for a Gaussian mixture: one parameter vector. The points must be scaled.

@@ -23,9 +23,9 @@
 //! let family = Family::new(&Region::new(&corridor.into())?, &settings)?;
 //! let layer = PalLayer::new(&family, &Device::flex(), DType::F64)?;
 //!
-//! // A logit, and for either axis seven values and seven derivatives at the knots. Constant splines, with values of 1
-//! // and derivatives of 0, are the uniform density, which is 1/5 on the corridor of area 3 + 3 - 1 and zero elsewhere.
-//! let uniform = [vec![0.0], [[1.0; 7], [0.0; 7], [1.0; 7], [0.0; 7]].concat()].concat();
+//! // A logit, and for either axis seven values and seven derivatives at the knots, as differences to the constant 1.
+//! // Zeros are the uniform density, which is 1/5 on the corridor of area 3 + 3 - 1 and zero elsewhere.
+//! let uniform = vec![0.0; 1 + 2 * (7 + 7)];
 //! assert_eq!(layer.num_params(), uniform.len());
 //! let points = layer.points(&[0.5, 0.5, 2.0, 2.0])?;
 //! let log_prob = layer.log_prob(matrix(&uniform, uniform.len(), &Device::flex(), DType::F64), &points);

@@ -86,11 +86,11 @@ fn a_layer_in_float64_is_refused_where_it_is_wrong() {
         Err(error) => {
             println!("{error}");
             assert!(error.to_string().ends_with("use F32 on it, or the CPU"), "{error}");
-            assert_eq!(layer.unwrap_err(), LayerError::Device(error));
+            assert!(matches!(layer.unwrap_err(), LayerError::Device(refused) if refused == error));
         }
     }
     let half = PalLayer::new(&family(), &gpu, DType::F16);
-    assert_eq!(half.unwrap_err(), LayerError::Device(DeviceError::Precision(DType::F16)));
+    assert!(matches!(half.unwrap_err(), LayerError::Device(DeviceError::Precision(DType::F16))));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 
 use burn::tensor::{DType, Device};
-use common::layer::{check, check_normalisers};
+use common::layer::{check, check_normalisers, check_zeros};
 
 #[test]
 fn float64_agrees_to_twelve_digits() {
@@ -13,6 +13,12 @@ fn float64_agrees_to_twelve_digits() {
 #[test]
 fn float32_agrees_to_four_digits() {
     check(&Device::flex(), DType::F32, 1e-4);
+}
+
+#[test]
+fn zeros_are_close_to_uniform() {
+    check_zeros(&Device::flex(), DType::F64, 1e-12);
+    check_zeros(&Device::flex(), DType::F32, 1e-4);
 }
 
 #[test]

@@ -98,13 +98,14 @@ fn one_dimension() {
         near(number(&line, "/entropy/value"), 0.5f64.ln());
     }
     let unit = "(declare-const x Real)(assert (<= 0 x 1))";
-    // A spline through (k/4, k/4), squared: the density is 3 x^2. Derivatives are per distance of the knots.
+    // A spline through (k/4, k/4), squared: the density is 3 x^2. Values are differences to 1, derivatives are per
+    // distance of the knots.
     let square = model(
         &folder,
         "square",
         unit,
         &["--knots", "5", "--components", "1"],
-        "0, 0,0.25,0.5,0.75,1, 0.25,0.25,0.25,0.25,0.25\n",
+        "0, -1,-0.75,-0.5,-0.25,0, 0.25,0.25,0.25,0.25,0.25\n",
     );
     let line = folder.pal(&["moments", &square, "--poly", "x^2", "--json"]).done().json();
     near(number(&line, "/mean/0"), 0.75);
@@ -116,16 +117,20 @@ fn one_dimension() {
     assert_eq!(mode["point"], serde_json::json!([1.0]));
     near(number(&mode, "/log_density"), 3.0f64.ln());
     // The second orthonormal polynomial on [0, 1] is proportional to 2 x - 1: the density is 3 (2 x - 1)^2.
+    // The offset is the constant.
     let options = ["--family", "sum-of-squares", "--degree", "1", "--components", "1"];
-    let bowl = model(&folder, "bowl", unit, &options, "0,0,1\n");
+    let bowl = model(&folder, "bowl", unit, &options, "0,-1,1\n");
     let line = folder.pal(&["moments", &bowl, "--json"]).done().json();
     near(number(&line, "/mean/0"), 0.5);
     near(number(&line, "/covariance/0/0"), 0.15);
     near(probability(&folder, &bowl, "(<= x 0.25)"), 0.4375);
     // A histogram of two components on [0, 1]: half of the mass is uniform, the other half has weights 1 : 3 on its two
+    // bins. The offset tilts one component to the left and the other to the right, by 3/4 cos(pi x) in the middle of
     // bins.
     let options = ["--family", "histogram", "--bins", "2", "--components", "2"];
-    let steps = model(&folder, "steps", unit, &options, &format!("0,0,0, 0,0,{}\n", 3f64.ln()));
+    let tilt = 0.75 * 0.5f64.sqrt();
+    let params = format!("0,{},{tilt}, 0,{tilt},{}\n", -tilt, 3f64.ln() - tilt);
+    let steps = model(&folder, "steps", unit, &options, &params);
     let line = folder.pal(&["moments", &steps, "--poly", "x^2", "--entropy", "--json"]).done().json();
     // The density is 3/4 on the left and 5/4 on the right.
     near(number(&line, "/mean/0"), 0.75 / 8.0 + 1.25 * 3.0 / 8.0);

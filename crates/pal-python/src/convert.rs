@@ -1,6 +1,6 @@
 //! Exact numbers and arrays of float64, converted between Python and the library.
 
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pal::number::{self, Integer, Rational};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -86,7 +86,7 @@ pub fn rational<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 }
 
 /// A copy of the numbers in an array: another thread may write to the array while the interpreter is released.
-pub fn copied(array: &PyReadonlyArray1<'_, f64>) -> Vec<f64> {
+pub fn copied<T: Element + Copy>(array: &PyReadonlyArray1<'_, T>) -> Vec<T> {
     array.as_array().iter().copied().collect()
 }
 

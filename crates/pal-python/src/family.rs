@@ -1,7 +1,7 @@
 //! Families of densities compiled on a region: questions about many parameter vectors at once.
 
-use numpy::{PyArray1, PyReadonlyArray1};
-use pal::density::{self, FileError, Model};
+use numpy::{Element, PyArray1, PyReadonlyArray1};
+use pal::density::{self, FileError, Model, Precision, RowInput};
 use pal::formula::Var;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -28,6 +28,29 @@ type Input<'py> = PyReadonlyArray1<'py, f64>;
 /// Up to this many points, as in the batch of a network, one thread is enough: waking others would take longer than the
 /// work.
 const SMALL_BATCH: usize = 2048;
+
+impl Family {
+    fn log_prob_rows<'py, T: Precision + Element + Copy>(
+        &self,
+        py: Python<'py>,
+        params: &PyReadonlyArray1<'py, T>,
+        points: &Input<'py>,
+        student_t: bool,
+        with_gradient: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<T>>, Option<Bound<'py, PyArray1<T>>>)> {
+        let (params, points) = (copied(params), copied(points));
+        let input = if student_t { RowInput::StudentT } else { RowInput::Parameters };
+        let work = || self.0.log_prob_rows(input, &params, &points, with_gradient);
+        let rows = if points.len() <= SMALL_BATCH * self.0.dimension() {
+            py.detach(work).map_err(Report::report)?
+        } else {
+            run(py, "evaluating", work)?
+        };
+        let rows = rows.ok_or_else(|| PyValueError::new_err("this kind of family has no fused pass"))?;
+        let gradient = rows.gradient.map(|gradient| PyArray1::from_vec(py, gradient));
+        Ok((PyArray1::from_vec(py, rows.log_prob), gradient))
+    }
+}
 
 #[pymethods]
 impl Family {
@@ -100,6 +123,12 @@ impl Family {
         self.0.support().grid().axes().iter().map(|axis| axis.positions()).collect()
     }
 
+    /// What is added to every parameter vector.
+    #[getter]
+    fn offset<'py>(&self, py: Python<'py>) -> FloatArray<'py> {
+        array(py, self.0.offset().to_vec())
+    }
+
     fn random_params<'py>(&self, py: Python<'py>, rows: usize, seed: u64) -> FloatArray<'py> {
         array(py, self.0.random_params(rows, seed))
     }
@@ -151,6 +180,37 @@ impl Family {
     fn log_prob<'py>(&self, py: Python<'py>, params: Input<'py>, points: Input<'py>) -> PyResult<FloatArray<'py>> {
         let (params, points) = (copied(&params), copied(&points));
         Ok(array(py, run(py, "evaluating", || self.0.log_prob(&params, &points))?))
+    }
+
+    /// Whether there is a fused pass for this kind of family.
+    #[getter]
+    fn has_kernel(&self) -> bool {
+        self.0.has_kernel()
+    }
+
+    /// The log-density of each point under its own row of parameters, in float32, and, where asked for, its gradient
+    /// with respect to that row. With `student_t`, rows are outputs of a network for the head of spline layers.
+    fn log_prob_rows_f32<'py>(
+        &self,
+        py: Python<'py>,
+        params: PyReadonlyArray1<'py, f32>,
+        points: Input<'py>,
+        student_t: bool,
+        with_gradient: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)> {
+        self.log_prob_rows(py, &params, &points, student_t, with_gradient)
+    }
+
+    /// The same in float64.
+    fn log_prob_rows_f64<'py>(
+        &self,
+        py: Python<'py>,
+        params: Input<'py>,
+        points: Input<'py>,
+        student_t: bool,
+        with_gradient: bool,
+    ) -> PyResult<(FloatArray<'py>, Option<FloatArray<'py>>)> {
+        self.log_prob_rows(py, &params, &points, student_t, with_gradient)
     }
 
     /// The gradient of a weighted sum of log-densities with respect to the parameters.

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use pal::density::{Basis, Compile, Family, Knots, Settings, SplineSettings, SumOfSquares, SumOfSquaresSettings};
+use pal::density::{
+    Basis, Compile, Family, Knots, RowInput, Settings, SplineSettings, SumOfSquares, SumOfSquaresSettings,
+};
 use pal::formula::{Constraint, Formula, GeoJsonOptions, Linear, Polygon, Ring, Var, parse_geojson, real, reals};
 use pal::query::{EntropyOptions, ModeOptions};
 use pal::region::Region;
@@ -119,6 +121,31 @@ fn bench_splines(criterion: &mut Criterion) {
 
 /// Prints, for each region, the time to compile an orthonormal basis, measured once, and how well it is conditioned;
 /// then measures evaluation and sampling.
+/// What a training step asks for: the log-density of one point per row, and its gradient.
+fn bench_rows(criterion: &mut Criterion) {
+    for (name, constraint) in maps() {
+        let mut group = group(criterion, &format!("{name}, 128 rows of 8 components"));
+        for knots in [14, 56] {
+            let family = spline(&constraint, knots, 8);
+            let (params, points) = (family.random_params(128, 3), points(&family, 128));
+            let short: Vec<f32> = params.iter().map(|p| *p as f32).collect();
+            group.bench_function(format!("{knots} knots, float64, log-densities"), |bencher| {
+                bencher.iter(|| family.log_prob_rows(RowInput::Parameters, &params, &points, false).unwrap())
+            });
+            group.bench_function(format!("{knots} knots, float64, with gradients"), |bencher| {
+                bencher.iter(|| family.log_prob_rows(RowInput::Parameters, &params, &points, true).unwrap())
+            });
+            let outputs = &short[..128 * 8 * 7];
+            group.bench_function(format!("{knots} knots, float32, with gradients, outputs of a network"), |bencher| {
+                bencher.iter(|| family.log_prob_rows(RowInput::StudentT, outputs, &points, true).unwrap())
+            });
+            group.bench_function(format!("{knots} knots, float32, with gradients"), |bencher| {
+                bencher.iter(|| family.log_prob_rows(RowInput::Parameters, &short, &points, true).unwrap())
+            });
+        }
+    }
+}
+
 fn bench_sums_of_squares(criterion: &mut Criterion) {
     let mut cases: Vec<(String, Constraint, u16)> = [3, 7, 11, 19].map(|n| (format!("{n}-star"), star(n), 18)).to_vec();
     cases.extend(maps().into_iter().map(|(name, constraint)| (name, constraint, 24)));
@@ -157,5 +184,5 @@ fn bench_sums_of_squares(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, bench_splines, bench_sums_of_squares);
+criterion_group!(benches, bench_splines, bench_rows, bench_sums_of_squares);
 criterion_main!(benches);

@@ -257,6 +257,26 @@ fn json_is_read_in_three_places_and_written_in_one() {
     }
 }
 
+/// One name has one concept: no two types or traits of the library have the same name.
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in sources() {
+        for keyword in ["struct", "enum", "trait"] {
+            for at in occurrences(&source.code, keyword) {
+                let after = source.code[at..].trim_start();
+                let name: String = after.chars().take_while(|c| is_word(*c)).collect();
+                if name.starts_with(|c: char| c.is_ascii_uppercase()) {
+                    places.entry(name).or_default().push(source.name.clone());
+                }
+            }
+        }
+    }
+    assert!(places.len() > 100, "{} types", places.len());
+    let doubled: Vec<_> = places.iter().filter(|(_, files)| files.len() > 1).collect();
+    assert!(doubled.is_empty(), "{doubled:?}");
+}
+
 #[test]
 fn nothing_is_unsafe() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -98,13 +98,14 @@ fn members_of_the_basis_are_orthonormal() {
     let rule = case.cubature(&Formula::yes(), 0);
     let size = family.num_params() / 2 - 1;
     for (i, j) in [(0, 0), (0, size - 1), (size / 2, size / 2 + 1), (size - 1, size - 1), (3, size - 2)] {
-        let mut params = vec![0.0; family.num_params()];
-        params[1 + i] = 1.0;
-        params[1 + j] += 1.0;
+        let mut theta = vec![0.0; family.num_params()];
+        theta[1 + i] = 1.0;
+        theta[1 + j] += 1.0;
+        let params = family.params_of(&theta);
         let log_normaliser = family.log_normaliser(&params).unwrap()[0];
         // q itself, before normalisation: |u|^2 times the volume of the box.
         let want = case.ends().iter().map(|ends| common::densities::in_float64(ends).1.ln()).sum::<f64>();
-        let square: f64 = params.iter().map(|u| u * u).sum();
+        let square: f64 = theta.iter().map(|u| u * u).sum();
         assert!((log_normaliser - want - square.ln()).abs() < 1e-12, "{i} {j}: {log_normaliser}");
         let mass = rule.mass(&family.density(&params).unwrap());
         assert!((mass - 1.0).abs() < 1e-11, "{i} {j}: {mass}");

@@ -30,17 +30,17 @@ fn cases() -> Vec<Case> {
     .into()
 }
 
-/// Random parameters; from the second row on some are zero.
-fn parameters(family: &Family, row: usize) -> Vec<f64> {
+/// Random values and coefficients, which are parameters with the offset added; from the second row on some are zero.
+fn theta(family: &Family, row: usize) -> Vec<f64> {
     let mut dice = Dice::new(900 + row as u64);
-    let mut params = family.random_params(row + 1, 17)[row * family.num_params()..].to_vec();
-    params.iter_mut().for_each(|p| *p = if row > 0 && dice.chance(25) { 0.0 } else { *p });
-    params
+    let mut theta = family.random_params(row + 1, 17)[row * family.num_params()..].to_vec();
+    theta.iter_mut().for_each(|p| *p = if row > 0 && dice.chance(25) { 0.0 } else { *p });
+    theta
 }
 
-fn duals(params: &[f64], direction: usize) -> Vec<Dual> {
+fn duals(theta: &[f64], direction: usize) -> Vec<Dual> {
     let dual = |(k, value): (usize, &f64)| Dual { value: *value, slope: f64::from(u8::from(k == direction)) };
-    params.iter().enumerate().map(dual).collect()
+    theta.iter().enumerate().map(dual).collect()
 }
 
 fn cotangent(count: usize) -> Vec<f64> {
@@ -53,14 +53,15 @@ fn values_are_those_of_the_formulas() {
     for case in cases() {
         let (family, oracle, points) = (case.compile(), Oracle::new(&case), case.inside(25));
         for row in 0..3 {
-            let params = parameters(&family, row);
+            let theta = theta(&family, row);
+            let params = family.params_of(&theta);
             let values = |duals: Vec<Dual>| duals.iter().map(|dual| dual.value).collect::<Vec<f64>>();
-            let want = values(oracle.log_prob(&duals(&params, 0), &points));
+            let want = values(oracle.log_prob(&duals(&theta, 0), &points));
             let got = family.log_prob(&params, &points).unwrap();
             // Near a zero of a square the logarithm enlarges rounding errors.
             let near = |(got, want): (&f64, &f64)| (got - want).abs() < 1e-10 || (got.exp() - want.exp()).abs() < 1e-11;
             assert!(got.iter().zip(&want).all(near), "{case} {row}: {got:?} {want:?}");
-            let want: Vec<f64> = values(oracle.normalisers(&duals(&params, 0))).iter().map(|z| z.ln()).collect();
+            let want: Vec<f64> = values(oracle.normalisers(&duals(&theta, 0))).iter().map(|z| z.ln()).collect();
             let got = family.log_normaliser(&params).unwrap();
             assert!(distance(&got, &want) < 1e-11, "{case} {row}: {got:?} {want:?}");
         }
@@ -72,11 +73,12 @@ fn gradients_are_those_of_dual_numbers() {
     for case in cases() {
         let (family, oracle, points) = (case.compile(), Oracle::new(&case), case.inside(12));
         for row in 0..2 {
-            let params = parameters(&family, row);
+            let theta = theta(&family, row);
+            let params = family.params_of(&theta);
             let weights = cotangent(points.len() / case.dimension());
             let got = family.log_prob_vjp(&params, &points, &weights).unwrap();
             let slope = |k: usize| {
-                let logs = oracle.log_prob(&duals(&params, k), &points);
+                let logs = oracle.log_prob(&duals(&theta, k), &points);
                 logs.iter().zip(&weights).map(|(log, w)| log.slope * w).sum::<f64>()
             };
             let want: Vec<f64> = (0..params.len()).map(slope).collect();
@@ -84,7 +86,7 @@ fn gradients_are_those_of_dual_numbers() {
             let weights = cotangent(family.num_components());
             let got = family.log_normaliser_vjp(&params, &weights).unwrap();
             let slope = |k: usize| {
-                let integrals = oracle.normalisers(&duals(&params, k));
+                let integrals = oracle.normalisers(&duals(&theta, k));
                 integrals.iter().zip(&weights).map(|(z, w)| z.ln().slope * w).sum::<f64>()
             };
             let want: Vec<f64> = (0..params.len()).map(slope).collect();
@@ -115,7 +117,8 @@ fn gradients_are_limits_of_differences() {
         if family.num_params() > 60 {
             continue;
         }
-        let params: Vec<f64> = parameters(&family, 0).iter().map(|p| p + 0.2 * p.signum()).collect();
+        let theta: Vec<f64> = theta(&family, 0).iter().map(|p| p + 0.2 * p.signum()).collect();
+        let params = family.params_of(&theta);
         // Away from zeros of the squares, where differences of logarithms approximate no derivatives.
         let (n, all) = (case.dimension(), case.inside(20));
         let logs = family.log_prob(&params, &all).unwrap();
@@ -152,9 +155,10 @@ fn where_digits_cancel() {
             families
                 .push((sum_of_squares(2, 1, Basis::Legendre), vec![0.0, 1.0 / 6.0, 0.0, -1.0 / (6.0 * 5f64.sqrt())]));
         }
-        for (settings, params) in families {
+        for (settings, theta) in families {
             let case = Case::on("ends", constraint.clone(), settings);
             let family = case.compile();
+            let params = family.params_of(&theta);
             let got = family.log_normaliser(&params).unwrap()[0];
             // The Legendre series itself cancels to a thousandth.
             let exact = if n == 1 { 1e-11 } else { 1e-12 };
@@ -165,7 +169,7 @@ fn where_digits_cancel() {
             let oracle = Oracle::new(&case);
             let got = family.log_normaliser_vjp(&params, &[1.0]).unwrap();
             let want: Vec<f64> =
-                (0..params.len()).map(|k| oracle.normalisers(&duals(&params, k))[0].ln().slope).collect();
+                (0..theta.len()).map(|k| oracle.normalisers(&duals(&theta, k))[0].ln().slope).collect();
             assert!(distance(&got, &want) < 1e-9, "{case}: {got:?} {want:?}");
         }
     }
@@ -199,6 +203,6 @@ fn points_outside_contribute_nothing() {
     assert!(distance(&got, &want) < 1e-14 && want.iter().any(|g| g.abs() > 1e-3));
     assert!(family.log_prob_vjp(&params, &outside, &[5.0]).unwrap().iter().all(|g| *g == 0.0));
     // The gradient along a common factor of all values of an axis is 0: it does not change the density.
-    let along: f64 = (1..7).map(|k| params[k] * want[k]).sum();
+    let along: f64 = (1..7).map(|k| (family.offset()[k] + params[k]) * want[k]).sum();
     assert!(along.abs() < 1e-12, "{along}");
 }

@@ -100,7 +100,9 @@ fn no_parameters_make_a_nan() {
         // Huge next to tiny, and single entries that are not zero.
         kinds.push(random(1.0).iter().enumerate().map(|(k, x)| x * [1e150, 1e-150, 0.0][k % 3]).collect());
         kinds.extend([1, per / 2, per - 1].map(|at| (0..per).map(|k| f64::from(u8::from(k == at))).collect()));
-        for params in kinds {
+        // As parameters, and as what they are with the offset added.
+        let shifted: Vec<Vec<f64>> = kinds.iter().map(|theta| family.params_of(theta)).collect();
+        for params in kinds.into_iter().chain(shifted) {
             let fine = |x: &f64| !x.is_nan() && *x < f64::INFINITY;
             let logs = family.log_prob(&params, &points).unwrap();
             assert!(logs.iter().all(fine), "{case}: {params:?} {logs:?}");
@@ -110,14 +112,16 @@ fn no_parameters_make_a_nan() {
             let gradient = family.log_normaliser_vjp(&params, &vec![1.0; family.num_components()]).unwrap();
             assert!(gradient.iter().all(|g| !g.is_nan()), "{case}: {params:?} {gradient:?}");
         }
-        let zeros = family.log_prob(&vec![0.0; per], &points).unwrap();
+        let nothing = family.params_of(&vec![0.0; per]);
+        let logs = family.log_prob(&nothing, &points).unwrap();
         if let Settings::Histogram(_) = case.settings {
             // Logarithms of weights: zeros are the uniform density.
             let want = -to_f64(&case.region().exact_volume().unwrap()).ln();
-            assert!(zeros.iter().all(|log| (log - want).abs() < 1e-9 * want.abs().max(1.0)), "{case}");
+            assert!(logs.iter().all(|log| (log - want).abs() < 1e-9 * want.abs().max(1.0)), "{case}");
         } else {
-            assert!(zeros.iter().all(|log| *log == f64::NEG_INFINITY), "{case}");
-            assert!(family.density(&vec![0.0; per]).is_err(), "{case}");
+            // Splines and polynomials that vanish everywhere.
+            assert!(logs.iter().all(|log| *log == f64::NEG_INFINITY), "{case}");
+            assert!(family.density(&nothing).is_err(), "{case}");
         }
         assert!(family.log_prob(&vec![f64::NAN; per], &points).is_err(), "{case}");
     }
@@ -125,16 +129,27 @@ fn no_parameters_make_a_nan() {
 
 /// Scaling all values of a component changes nothing, from 1e-150 to 1e150.
 #[test]
-fn the_scale_of_parameters_does_not_matter() {
-    for case in [Case::new("notched", spline(4, 1)), Case::new("star", sum_of_squares(4, 1, Basis::Orthonormal))] {
+fn the_scale_of_a_component_does_not_matter() {
+    let spline = (Case::new("notched", spline(4, 1)), 2.0);
+    let squares = (Case::new("star", sum_of_squares(4, 1, Basis::Orthonormal)), 1.0);
+    for (case, factors) in [spline, squares] {
         let family = case.compile();
-        let params = family.random_params(1, 9);
+        let theta = family.random_params(1, 9);
         let points = case.inside(50);
-        let want = family.log_prob(&params, &points).unwrap();
-        for scale in [1e-150, 3e-7, 1e150] {
-            let scaled: Vec<f64> = [&params[..1], &params[1..].iter().map(|x| x * scale).collect::<Vec<_>>()].concat();
-            let got = family.log_prob(&scaled, &points).unwrap();
-            assert!(distance(&got, &want) < 1e-11, "{case}: {scale}");
+        let want = family.log_prob(&family.params_of(&theta), &points).unwrap();
+        let log_integral = |theta: &[f64]| {
+            let expansion = family.kind().expand(theta);
+            family.kind().normaliser().integrals(std::slice::from_ref(&expansion))[0].ln() + expansion.log_scales[0]
+        };
+        for scale in [1e-150, 3e-7, 1e-2, 1e150] {
+            let scaled: Vec<f64> = [&theta[..1], &theta[1..].iter().map(|x| x * scale).collect::<Vec<_>>()].concat();
+            let growth = log_integral(&scaled) - log_integral(&theta);
+            assert!((growth / (2.0 * factors * scale.ln()) - 1.0).abs() < 1e-12, "{case}: {scale}");
+            // Next to the offset, smaller numbers would lose their digits.
+            if scale >= 1e-2 {
+                let got = family.log_prob(&family.params_of(&scaled), &points).unwrap();
+                assert!(distance(&got, &want) < 1e-11, "{case}: {scale}");
+            }
         }
     }
 }
@@ -144,7 +159,7 @@ fn the_scale_of_parameters_does_not_matter() {
 fn a_vanishing_component_is_not_a_nan() {
     for basis in [Basis::Orthonormal, Basis::Legendre, Basis::Monomial] {
         let family = Case::new("triangle", sum_of_squares(0, 2, basis)).compile();
-        let params = [800.0, 0.0, 0.0, 1.0];
+        let params = family.params_of(&[800.0, 0.0, 0.0, 1.0]);
         let log = family.log_prob(&params, &[0.25, 0.25]).unwrap()[0];
         // A logit of 800 has an ulp of 1e-13.
         assert!((log - 2f64.ln()).abs() < 1e-12, "{log}");
@@ -159,12 +174,12 @@ fn a_zero_of_the_density_is_minus_infinity() {
     // (x - 1/2)^2 on the interval from 0 to 1, as a spline with derivative 1 and as a Legendre polynomial.
     let (reals, x) = variables(1);
     let unit = Constraint { formula: x[0].between(0, 1), reals, booleans: Vec::new() };
-    let params =
+    let theta =
         [(spline(2, 1), vec![0.0, -0.5, 0.5, 1.0, 1.0]), (sum_of_squares(1, 1, Basis::Legendre), vec![0.0, 0.0, 1.0])];
-    for (settings, params) in params {
+    for (settings, theta) in theta {
         let case = Case { constraint: unit.clone(), ..Case::new("interval", settings) };
         let family = case.compile();
-        let logs = family.log_prob(&params, &[0.5, 0.25, 1.0]).unwrap();
+        let logs = family.log_prob(&family.params_of(&theta), &[0.5, 0.25, 1.0]).unwrap();
         assert_eq!(logs[0], f64::NEG_INFINITY, "{case}");
         // The integral is 1/12.
         assert!((logs[1] - 0.75f64.ln()).abs() < 1e-14 && (logs[2] - 3f64.ln()).abs() < 1e-14, "{case}: {logs:?}");

@@ -132,17 +132,18 @@ fn squares_of_linear_functions_are_highest_at_vertices() {
         let n = case.dimension();
         let family = case.compile();
         for seed in 0..4 {
-            let params = family.random_params(1, 100 + seed);
+            let theta = family.random_params(1, 100 + seed);
             // Legendre polynomials on the box: 1 and sqrt(3) (2 x - 1).
             let root = 3f64.sqrt();
-            let at_origin = params[1] - root * params[2..].iter().sum::<f64>();
+            let at_origin = theta[1] - root * theta[2..].iter().sum::<f64>();
             let values: Vec<f64> =
-                (0..=n).map(|k| if k == 0 { at_origin } else { at_origin + 2.0 * root * params[k + 1] }).collect();
+                (0..=n).map(|k| if k == 0 { at_origin } else { at_origin + 2.0 * root * theta[k + 1] }).collect();
             let (sum, squares) = (values.iter().sum::<f64>(), values.iter().map(|l| l * l).sum::<f64>());
             let integral = volume * (squares + sum * sum) / ((n + 1) * (n + 2)) as f64;
             let highest = (0..=n).max_by(|i, j| values[*i].abs().total_cmp(&values[*j].abs())).unwrap();
             let want = (values[highest].powi(2) / integral).ln();
-            let mode = family.density(&params).unwrap().mode(&ModeOptions::default()).unwrap();
+            let density = family.density(&family.params_of(&theta)).unwrap();
+            let mode = density.mode(&ModeOptions::default()).unwrap();
             assert!(
                 (mode.log_density - want).abs() < 2e-6 && mode.log_upper >= want - 1e-13,
                 "{case}: {mode:?} {want}"
@@ -162,8 +163,9 @@ fn a_spline_with_a_peak_in_the_middle() {
         let formula = Formula::all(x.iter().map(|x| x.gt(0) & x.lt(1)));
         let case =
             Case { constraint: Constraint { formula, reals, booleans: Vec::new() }, ..Case::new("box", spline(2, 1)) };
-        let params = [vec![0.0], [0.0, 0.0, 1.0, -1.0].repeat(n)].concat();
-        let mode = case.compile().density(&params).unwrap().mode(&ModeOptions::default()).unwrap();
+        let theta = [vec![0.0], [0.0, 0.0, 1.0, -1.0].repeat(n)].concat();
+        let family = case.compile();
+        let mode = family.density(&family.params_of(&theta)).unwrap().mode(&ModeOptions::default()).unwrap();
         let want = n as f64 * 1.875f64.ln();
         assert!((mode.log_density - want).abs() < 2e-6 && mode.log_upper >= want - 1e-14, "{mode:?}");
         assert!(mode.point.iter().all(|x| (x - 0.5).abs() < 1e-2), "{mode:?}");
@@ -178,7 +180,8 @@ fn an_excluded_supremum_is_approached() {
     let constraint = Constraint { formula: open, reals, booleans: Vec::new() };
     let case = Case { constraint, ..Case::new("triangle", sum_of_squares(1, 1, Basis::Legendre)) };
     // x itself: 1/2 + (2 x - 1) / 2. Its square integrates to 1/12, so the supremum is 12 at (1, 0).
-    let density = case.compile().density(&[0.0, 0.5, 0.5 / 3f64.sqrt(), 0.0]).unwrap();
+    let family = case.compile();
+    let density = family.density(&family.params_of(&[0.0, 0.5, 0.5 / 3f64.sqrt(), 0.0])).unwrap();
     let mode = density.mode(&ModeOptions::default()).unwrap();
     sound(&case, &case.constraint, &density, &mode);
     assert!(mode.log_upper >= 12f64.ln() - 1e-14 && mode.log_density > 12f64.ln() - 2e-6, "{mode:?}");

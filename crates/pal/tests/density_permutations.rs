@@ -40,8 +40,8 @@ fn reorder(case: &Case, order: &[usize]) -> Case {
     Case { name: format!("{case} {order:?}"), constraint, settings, resolution: case.resolution }
 }
 
-/// The parameters of the same density in the new order.
-fn reorder_params(case: &Case, params: &[f64], order: &[usize]) -> Vec<f64> {
+/// The values or coefficients of the same density in the new order.
+fn reorder_theta(case: &Case, theta: &[f64], order: &[usize]) -> Vec<f64> {
     let components = match &case.settings {
         Settings::Spline(settings) => settings.components,
         Settings::SumOfSquares(settings) => settings.components,
@@ -73,7 +73,7 @@ fn reorder_params(case: &Case, params: &[f64], order: &[usize]) -> Vec<f64> {
         };
         [&part[..1], &moved].concat()
     };
-    params.chunks(params.len() / components).flat_map(component).collect()
+    theta.chunks(theta.len() / components).flat_map(component).collect()
 }
 
 fn cases() -> Vec<Case> {
@@ -99,16 +99,15 @@ fn answers_are_permuted_with_the_variables() {
     for case in cases() {
         let n = case.dimension();
         let family = case.compile();
-        let params = family.random_params(1, 71);
-        let density = family.density(&params).unwrap();
+        let theta = family.random_params(1, 71);
+        let density = family.density(&family.params_of(&theta)).unwrap();
         let points = case.inside(30);
         let logs = density.log_prob(&points);
         let condition = case.half_space(&mut Dice::new(3)).le(0);
         for order in orders(n) {
             let other = reorder(&case, &order);
             let family = other.compile();
-            let moved_params = reorder_params(&case, &params, &order);
-            let moved = family.density(&moved_params).unwrap();
+            let moved = family.density(&family.params_of(&reorder_theta(&case, &theta, &order))).unwrap();
             let moved_points: Vec<f64> = points.chunks(n).flat_map(|point| permuted(point, &order)).collect();
             for (a, b) in moved.log_prob(&moved_points).iter().zip(&logs) {
                 assert!(a == b || (a.exp() - b.exp()).abs() < 1e-10 * (1.0 + b.exp()), "{other}: {a} {b}");
@@ -136,11 +135,12 @@ fn answers_are_permuted_with_the_variables() {
 fn names_mean_the_same_in_any_order() {
     for case in cases() {
         let family = case.compile();
-        let params = family.random_params(1, 72);
-        let density = family.density(&params).unwrap();
+        let theta = family.random_params(1, 72);
+        let density = family.density(&family.params_of(&theta)).unwrap();
         for order in orders(case.dimension()).into_iter().take(2) {
             let other = reorder(&case, &order);
-            let moved = other.compile().density(&reorder_params(&case, &params, &order)).unwrap();
+            let family = other.compile();
+            let moved = family.density(&family.params_of(&reorder_theta(&case, &theta, &order))).unwrap();
             for (axis, var) in case.constraint.reals.iter().enumerate() {
                 let (low, length) = in_float64(&case.ends()[axis]);
                 let [a, b] = [&density, &moved].map(|density| density.marginal(var.name()).unwrap());

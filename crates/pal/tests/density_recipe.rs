@@ -64,11 +64,11 @@ fn recipe(family: &Family) -> Recipe {
     spline.or(squares).or(histogram).unwrap()
 }
 
-/// The log-density of one point under one parameter vector.
-fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
+/// The log-density of one point, given parameters with the offset added.
+fn follow(recipe: &Recipe, theta: &[f64], features: &[f64]) -> f64 {
     match recipe {
         Recipe::Spline(recipe) => {
-            let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
+            let parts: Vec<&[f64]> = theta.chunks(theta.len() / recipe.components).collect();
             let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
             let term = |(part, weight): (&&[f64], &f64)| {
                 let (mut at, mut value) = (0, 0.0);
@@ -77,12 +77,13 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
                     value += 2.0 * dot(theta, f).abs().ln();
                     at += axis.params;
                 }
-                (weight + value - integral(recipe, &recipe.form, &part[1..]).ln() - recipe.log_volume).exp()
+                (weight + value - integral(recipe, recipe.form.as_ref().unwrap(), &part[1..]).ln() - recipe.log_volume)
+                    .exp()
             };
             parts.iter().zip(&weights).map(term).sum::<f64>().ln()
         }
         Recipe::Histogram(recipe) => {
-            let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
+            let parts: Vec<&[f64]> = theta.chunks(theta.len() / recipe.components).collect();
             let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
             let term = |(part, weight): (&&[f64], &f64)| {
                 let integral = weighted_volume(recipe, &recipe.form, &part[1..]);
@@ -95,7 +96,7 @@ fn follow(recipe: &Recipe, params: &[f64], features: &[f64]) -> f64 {
                 if recipe.reparametrised { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
             };
             let (mut above, mut below) = (0.0, 0.0);
-            for part in params.chunks(recipe.size + 1) {
+            for part in theta.chunks(recipe.size + 1) {
                 let u: Vec<f64> = part[1..].iter().map(damp).collect();
                 let integral = match &recipe.gram {
                     Some(gram) => gram.chunks(recipe.size).zip(&u).map(|(row, u_i)| u_i * dot(row, &u)).sum(),
@@ -113,6 +114,10 @@ fn histogram(bins: usize, components: usize) -> Settings {
     Settings::Histogram(HistogramSettings { knots: Knots::Uniform(bins + 1), components })
 }
 
+fn theta(family: &Family, params: &[f64]) -> Vec<f64> {
+    params.iter().zip(family.offset()).map(|(p, offset)| p + offset).collect()
+}
+
 fn agree(phi: Formula, settings: Settings, points: &[f64]) {
     let family = Family::new(&Region::new(&phi.into()).unwrap(), &settings).unwrap();
     let recipe = recipe(&family);
@@ -124,7 +129,7 @@ fn agree(phi: Formula, settings: Settings, points: &[f64]) {
         for ((features, inside), want) in features.chunks(width).zip(&inside).zip(want) {
             assert_eq!(*inside, want > f64::NEG_INFINITY);
             if *inside {
-                let got = follow(&recipe, &params, features);
+                let got = follow(&recipe, &theta(&family, &params), features);
                 assert!((got - want).abs() < 1e-11 * want.abs().max(1.0), "{settings:?}: {got} {want}");
             } else {
                 assert!(features.iter().all(|f| *f == 0.0));
@@ -151,6 +156,7 @@ fn forms_of_conditions_and_moments() {
     ] {
         let family = Family::new(&Region::new(&phi.clone().into()).unwrap(), &settings).unwrap();
         let params = family.random_params(1, 3);
+        let theta = theta(&family, &params);
         // Of a point, only the fraction of each component in the sum matters: the ratio of two sums over all components
         // is taken instead.
         let weighted = |form: Vec<f64>| -> f64 {
@@ -158,15 +164,16 @@ fn forms_of_conditions_and_moments() {
             match recipe(&family) {
                 Recipe::Spline(recipe) => {
                     let integral = |form: &[f64], part: &[f64]| integral(&recipe, form, &part[1..]);
-                    let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
+                    let parts: Vec<&[f64]> = theta.chunks(theta.len() / recipe.components).collect();
                     let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
-                    let share =
-                        |(part, w): (&&[f64], &f64)| w.exp() * integral(&form, part) / integral(&recipe.form, part);
+                    let share = |(part, w): (&&[f64], &f64)| {
+                        w.exp() * integral(&form, part) / integral(recipe.form.as_ref().unwrap(), part)
+                    };
                     parts.iter().zip(&weights).map(share).sum()
                 }
                 Recipe::Histogram(recipe) => {
                     let integral = |form: &[f64], part: &[f64]| weighted_volume(&recipe, form, &part[1..]);
-                    let parts: Vec<&[f64]> = params.chunks(params.len() / recipe.components).collect();
+                    let parts: Vec<&[f64]> = theta.chunks(theta.len() / recipe.components).collect();
                     let weights = softmax_logs(&parts.iter().map(|part| part[0]).collect::<Vec<f64>>());
                     let fraction =
                         |(part, w): (&&[f64], &f64)| w.exp() * integral(&form, part) / integral(&recipe.form, part);
@@ -179,7 +186,7 @@ fn forms_of_conditions_and_moments() {
                         if recipe.reparametrised { z.signum() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { *z }
                     };
                     let sum = |gram: &[f64]| -> f64 {
-                        params
+                        theta
                             .chunks(recipe.size + 1)
                             .map(|part| {
                                 let u: Vec<f64> = part[1..].iter().map(damp).collect();
@@ -265,9 +272,9 @@ fn no_mass_is_exactly_none() {
             for axis in [0, 22] {
                 (theta[axis + knot], theta[axis + 11 + knot]) = (value, derivative);
             }
-            assert_eq!(integral(&recipe, &recipe.form, &theta), 0.0);
+            assert_eq!(integral(&recipe, recipe.form.as_ref().unwrap(), &theta), 0.0);
             theta[22] = 1.0;
-            assert!(integral(&recipe, &recipe.form, &theta) > 0.0);
+            assert!(integral(&recipe, recipe.form.as_ref().unwrap(), &theta) > 0.0);
         }
     }
 }

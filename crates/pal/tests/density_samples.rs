@@ -10,11 +10,11 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::Dice;
-use common::densities::{Case, catalogue, in_float64, spline, sum_of_squares};
-use pal::density::Basis;
-use pal::density::Density;
+use common::densities::{Case, catalogue, histogram, in_float64, spline, sum_of_squares};
+use pal::density::{Basis, Density, DensityError};
 use pal::formula::{Constraint, Formula, Linear, Substitution};
 use pal::number::from_f64;
+use pal::query::QueryError;
 
 fn names() -> [(&'static str, pal::density::Settings); 7] {
     [
@@ -183,6 +183,123 @@ fn batches_are_densities_one_by_one() {
         let alone = density.sampler().unwrap().sample_from(row as u64 * 50, 50, 9);
         assert_eq!(together[row * 100..][..100], alone);
     }
+}
+
+/// One sample of each of many densities: the counts of all parts have the mean of their probabilities. (The counts vary
+/// less than those of samples of one density, so the threshold is on the safe side.)
+#[test]
+fn one_sample_of_each_row_follows_the_mixture_of_rows() {
+    let fine = [
+        Case::new("star", spline(14, 3)),
+        Case::new("notched cube", spline(4, 2)),
+        Case::new("notched", histogram(9, 2)),
+    ];
+    for (k, case) in catalogue().iter().chain(&fine).enumerate() {
+        let family = case.compile();
+        let params = family.random_params(1_000, 20 + k as u64);
+        let samples = family.sample(&params, 1, 5).unwrap();
+        assert_eq!(samples.len(), 1_000 * case.dimension());
+        assert!(all_inside(&case.constraint, &samples), "{case}");
+        let parts = case.partition(30 + k as u64);
+        let mean = |part: &Formula| {
+            let probabilities = family.event(part).unwrap().probability(&params).unwrap();
+            probabilities.iter().sum::<f64>() / 1_000.0
+        };
+        let masses: Vec<f64> = parts.iter().map(mean).collect();
+        chi_square(&counts(&case.constraint, &parts, &samples), &masses).unwrap_or_else(|e| panic!("{case}: {e}"));
+    }
+}
+
+/// Equal rows: their samples are samples of one density, drawn by other means than those of [`Density::sample`].
+#[test]
+fn samples_of_equal_rows_follow_the_density() {
+    let finer = [("star", spline(9, 2)), ("star", sum_of_squares(14, 1, Basis::Orthonormal))];
+    let mut several_bins = false;
+    for (k, (region, settings)) in names().into_iter().chain(finer).enumerate() {
+        let case = Case::new(region, settings);
+        let family = case.compile();
+        let one = family.random_params(1, 50 + k as u64);
+        several_bins |= family.kind().degree().axis > 6 && family.support().grid().bins() > 1;
+        let samples = family.sample(&one.repeat(20_000), 1, 70 + k as u64).unwrap();
+        assert!(all_inside(&case.constraint, &samples), "{case}");
+        let density = family.density(&one).unwrap();
+        let parts = parts(&case, 80 + k as u64);
+        let masses: Vec<f64> = parts.iter().map(|part| density.probability(part).unwrap()).collect();
+        chi_square(&counts(&case.constraint, &parts, &samples), &masses).unwrap_or_else(|e| panic!("{case}: {e}"));
+        deciles(&case, &density, &samples);
+        moments(&case, &density, &samples);
+    }
+    assert!(several_bins, "no sum of squares has more than one bin");
+}
+
+#[test]
+fn rows_depend_on_their_number_and_on_the_seed_alone() {
+    for case in [
+        Case::new("star", spline(14, 3)),
+        Case::new("notched cube", sum_of_squares(3, 2, Basis::Orthonormal)),
+        Case::new("notched", histogram(9, 2)),
+    ] {
+        let family = case.compile();
+        let (n, per) = (case.dimension(), family.num_params());
+        let params = family.random_params(100, 3);
+        for count in [1, 2] {
+            let draw = |threads| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| family.sample(&params, count, 42).unwrap())
+            };
+            let alone = draw(1);
+            assert!(alone == draw(2) && alone == draw(5), "{case}");
+            for rows in [1, 15, 33] {
+                let some = family.sample(&params[..rows * per], count, 42).unwrap();
+                assert_eq!(some, alone[..rows * count * n], "{case}: {rows}");
+            }
+            assert_ne!(alone, family.sample(&params, count, 43).unwrap());
+        }
+    }
+}
+
+/// A component without mass takes no part, however large its logit; a density without any is named by its row.
+#[test]
+fn rows_with_components_that_vanish() {
+    let case = Case::new("triangle", spline(5, 2));
+    let family = case.compile();
+    let per = family.num_params() / 2;
+    let mut theta = vec![0.0; 2 * per];
+    theta[0] = 3.0;
+    // The second component is 1 at all knots: the uniform density of the triangle.
+    theta[per + 1..per + 6].fill(1.0);
+    theta[per + 11..per + 16].fill(1.0);
+    let row = family.params_of(&theta);
+    let samples = family.sample(&row.repeat(20_000), 1, 4).unwrap();
+    assert!(all_inside(&case.constraint, &samples));
+    moments(&case, &family.density(&row).unwrap(), &samples);
+    let nothing = family.params_of(&vec![0.0; 2 * per]);
+    let mixed = [row.repeat(37), nothing, row.repeat(5)].concat();
+    let error = family.sample(&mixed, 1, 4).unwrap_err();
+    assert!(matches!(error, QueryError::Density(DensityError::Zero(37))), "{error}");
+    assert!(family.sample(&[], 1, 0).is_err() && family.sample(&mixed[1..], 1, 0).is_err());
+}
+
+/// x^2 (1 - x)^2 y^2 (1 - y)^2 on the four corners of a square, where the sums of Bernstein coefficients cancel: each
+/// corner has a quarter of the mass, and near 0 the distribution function is x^3 / 3 - x^4 / 2 + x^5 / 5.
+#[test]
+fn rows_where_digits_cancel() {
+    let (reals, x) = common::variables(2);
+    let ends = x.iter().map(|x| x.between(0, common::ratio(1, 1000)) | x.between(common::ratio(999, 1000), 1));
+    let constraint = Constraint { formula: Formula::all(ends), reals, booleans: Vec::new() };
+    let case = Case::on("ends", constraint, spline(2, 1));
+    let family = case.compile();
+    let row = family.params_of(&[vec![0.0], [0.0, 0.0, 1.0, -1.0].repeat(2)].concat());
+    let samples = family.sample(&row.repeat(4_000), 1, 4).unwrap();
+    assert!(all_inside(&case.constraint, &samples));
+    let cdf = |x: f64| x.powi(3) / 3.0 - x.powi(4) / 2.0 + x.powi(5) / 5.0;
+    let near = cdf(5e-4) / cdf(1e-3);
+    let cell = |x: f64| if x < 0.5 { usize::from(x > 5e-4) } else { 2 + usize::from(1.0 - x > 5e-4) };
+    let mut counts = vec![0; 16];
+    samples.chunks(2).for_each(|point| counts[4 * cell(point[0]) + cell(point[1])] += 1);
+    let along = [near / 2.0, (1.0 - near) / 2.0].repeat(2);
+    let masses: Vec<f64> = along.iter().flat_map(|a| along.iter().map(move |b| a * b)).collect();
+    chi_square(&counts, &masses).unwrap();
 }
 
 /// The radical inverse of a number: its digits mirrored at the decimal point (van der Corput).

@@ -240,6 +240,21 @@ fn densities_have_their_columns_in_order_and_so_have_their_files() {
 
 /// Whether every node is reached by the fold that lists variables: variables below all connectives are found.
 #[test]
+fn errors_about_points_say_the_order() {
+    let region = Region::new(&safe().into()).unwrap();
+    let family = Family::new(&region, &SplineSettings::default().into()).unwrap();
+    let params = family.random_params(1, 1);
+    let order = "points come in rows of one number per variable: speed, gap";
+    let message = family.log_prob(&params, &[1.0, 2.0, 3.0]).unwrap_err().to_string();
+    assert_eq!(message, format!("3 numbers given; {order}"));
+    let message = family.features(&[1.0]).unwrap_err().to_string();
+    assert!(message.contains(order), "{message}");
+    let density = family.density(&params).unwrap();
+    let message = density.marginal_density(&["gap", "speed"], &[1.0]).unwrap_err().to_string();
+    assert!(message.ends_with("one number per variable: gap, speed"), "{message}");
+}
+
+#[test]
 fn variables_under_every_connective_are_listed() {
     let [d, c, b, a] = reals(["d", "c", "b", "a"]);
     let formula = a.le(0).ite(b.le(0).iff(c.le(0)), !(d.le(0) & Formula::boolean("q")));

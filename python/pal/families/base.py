@@ -103,6 +103,24 @@ class Family:
         """The ends of the bins per variable; inside a bin the densities are polynomials."""
         return [np.array(axis) for axis in self._core.edges]
 
+    @property
+    def offset(self) -> FloatArray:
+        """What is added to every parameter vector, so that zeros are close to the uniform density: their mean
+        log-density is at most 0.3 below it. For one component they are the uniform density.
+
+        The sum is what the documentation of each kind calls theta, such as values and derivatives of splines.
+        Parameters for a known theta are `theta - family.offset`.
+
+        >>> import pal
+        >>> (x,) = pal.reals("x")
+        >>> family = pal.SplineMixture(x.between(0, 4), knots=3, components=1)
+        >>> family.offset
+        array([0., 1., 1., 1., 0., 0., 0.])
+        >>> round(family.density(np.zeros(7)).probability(x <= 1), 12)
+        0.25
+        """
+        return self._core.offset
+
     def random_params(self, rows: int | None = None, seed: int = 0) -> FloatArray:
         """Parameter vectors with independent standard normal entries: `rows` of them, or a single one by default."""
         flat = self._core.random_params(1 if rows is None else _arrays.count(rows, "rows"), _arrays.seed(seed))
@@ -116,7 +134,7 @@ class Family:
         >>> import pal
         >>> (x,) = pal.reals("x")
         >>> family = pal.SumOfSquares(pal.Region(x.between(0, 4)), degree=0, components=1)
-        >>> family.log_prob([[0.0, 1.0]], [[1.0], [5.0]])
+        >>> family.log_prob([[0.0, 0.0]], [[1.0], [5.0]])
         array([-1.38629436,        -inf])
         """
         params, params_shape = self._params(params)
@@ -264,7 +282,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     >>> family = pal.SumOfSquares(pal.Region(x.between(0, 1)), degree=2, components=1)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = os.path.join(folder, "model.safetensors")
-    ...     family.save(file, params=[[0, 1, 0, 0], [0, 0, 1, 0]])
+    ...     family.save(file, params=[[0, 0, 0, 0], [0, -1, 1, 0]])
     ...     family, params = pal.load(file)
     >>> params.shape, family.probability(x <= "1/2", params)
     ((2, 4), array([0.5, 0.5]))

@@ -18,9 +18,10 @@ class HistogramMixture(Family):
         Z_m = integral of prod_j exp(theta_mj[bin_j(y)]) over the constraint
 
     where bin_j(y) is the bin of coordinate y_j. With one variable and one component this is the histogram that
-    everybody knows, except that it stays inside the constraint: a baseline. A parameter vector has, for each component
-    m, a logit (the weights w are the softmax of the logits over the components with mass) and, for each variable j, one
-    number theta per bin.
+    everybody knows, except that it stays inside the constraint: a baseline. A density is given by the sum of
+    [`offset`][pal.Family.offset] and the parameters: for each component m a logit (the weights w are the softmax of the
+    logits over the components with mass) and, for each variable j, one number theta per bin. Parameters of zero are
+    close to the uniform density; with one component the offset is zero.
 
     Args:
         region: a region, or a constraint that is made into one.

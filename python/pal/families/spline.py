@@ -16,9 +16,10 @@ class SplineMixture(Family):
 
         q(y) = sum_m  w_m / Z_m  prod_j s_mj(y_j)^2,        Z_m = integral of prod_j s_mj(y_j)^2 over the constraint
 
-    A parameter vector has, for each component m, a logit (the weights w are the softmax of the logits) and, for each
-    variable j, the values of the spline s_mj at the knots and its derivatives there, in units of the mean width of a
-    bin.
+    A density is given by theta, the sum of [`offset`][pal.Family.offset] and the parameters: for each component m a
+    logit (the weights w are the softmax of the logits) and, for each variable j, the values of the spline s_mj at the
+    knots and its derivatives there, in units of the mean width of a bin. Parameters of zero are close to the uniform
+    density.
 
     Reference: "A Probabilistic Neuro-symbolic Layer for Algebraic Constraint Satisfaction", appendix "Polynomial
         splines".

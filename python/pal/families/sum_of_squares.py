@@ -13,8 +13,9 @@ class SumOfSquares(Family):
 
         q(y) = sum_k  w_k (u_k . phi(y))^2,        normaliser = sum_k w_k u_k^T G u_k
 
-    with a basis phi of polynomials and its Gram matrix G, the integral of phi phi^T over the constraint. A parameter
-    vector has, for each square k, a logit (the weights w are the softmax of the logits) and the coefficients u_k.
+    with a basis phi of polynomials and its Gram matrix G, the integral of phi phi^T over the constraint. A density is
+    given by the sum of [`offset`][pal.Family.offset] and the parameters: for each square k a logit (the weights w are
+    the softmax of the logits) and the coefficients u_k. Parameters of zero are close to the uniform density.
 
     Reference: "A Probabilistic Neuro-symbolic Layer for Algebraic Constraint Satisfaction", Eq. 3; `basis="monomial"`
         is the parametrisation of its appendix "Polynomials".
@@ -34,7 +35,7 @@ class SumOfSquares(Family):
     >>> family = pal.SumOfSquares(x.between(0, 4), degree=2, components=1)
     >>> family.num_params
     4
-    >>> family.density([0, 1, 0, 0]).probability(x <= 1)
+    >>> family.density([0, 0, 0, 0]).probability(x <= 1)
     0.25
     """
 

@@ -35,8 +35,9 @@ class PointOracle:
 
     def contains(self, points: Tensor) -> Tensor:
         """Exact membership of points, one per row."""
-        # In a graph, an operator; otherwise the way through the dispatcher would take longer than the answer.
-        if torch.compiler.is_compiling():
+        # In a graph or a transform, an operator; otherwise the way through the dispatcher would take longer than the
+        # answer.
+        if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             return _OPERATORS.contains(points.detach(), self.fingerprint)
         return _contains(points, self.family)
 
@@ -46,7 +47,8 @@ class PointOracle:
         Features have derivatives of any order with respect to the points.
         """
         orders = [0] * points.shape[-1]
-        if points.requires_grad or torch.compiler.is_compiling():
+        transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+        if points.requires_grad or transformed:
             return _OPERATORS.features(points, self.fingerprint, width, orders)
         return _features(points, self.family, width, orders)
 
@@ -63,28 +65,30 @@ class PointOracle:
 _oracles: weakref.WeakValueDictionary[str, PointOracle] = weakref.WeakValueDictionary()
 
 
-def _family(fingerprint: str) -> Family:
+def family_of(fingerprint: str) -> Family:
+    """The family that a graph calls by its fingerprint."""
     oracle = _oracles.get(fingerprint)
     if oracle is None:
         raise RuntimeError("the layer that this graph was made from is gone; keep it, or make an equal one")
     return oracle.family
 
 
-def _flat(points: Tensor) -> np.ndarray:
+def flat(points: Tensor) -> np.ndarray:
+    """Points as the core takes them: row by row in one array."""
     return points.detach().to("cpu", torch.float64).contiguous().view(-1).numpy()
 
 
 def _contains(points: Tensor, family: Family) -> Tensor:
     if points.shape[0] == 0:
         return torch.empty(0, dtype=torch.bool, device=points.device)
-    return torch.from_numpy(family._core.contains(_flat(points))).to(points.device)
+    return torch.from_numpy(family._core.contains(flat(points))).to(points.device)
 
 
 def _features(points: Tensor, family: Family, width: int, orders: list[int]) -> tuple[Tensor, Tensor]:
     if points.shape[0] == 0:
         empty = torch.empty(0, width, dtype=torch.float64, device=points.device)
         return empty, torch.empty(0, dtype=torch.bool, device=points.device)
-    values, inside = family._core.features(_flat(points), orders)
+    values, inside = family._core.features(flat(points), orders)
     rows = torch.from_numpy(values.reshape(-1, width)).to(points.device)
     return rows, torch.from_numpy(inside).to(points.device)
 
@@ -111,12 +115,12 @@ _OPERATORS = torch.ops.pal
 
 @torch.library.impl("pal::contains", "CompositeExplicitAutograd")
 def _(points: Tensor, family: str) -> Tensor:
-    return _contains(points, _family(family))
+    return _contains(points, family_of(family))
 
 
 @torch.library.impl("pal::features", "CompositeExplicitAutograd")
 def _(points: Tensor, family: str, width: int, orders: list[int]) -> tuple[Tensor, Tensor]:
-    return _features(points, _family(family), width, orders)
+    return _features(points, family_of(family), width, orders)
 
 
 torch.library.register_autograd("pal::features", _backward, setup_context=_setup_context)
@@ -131,3 +135,22 @@ def _(points: Tensor, family: str) -> Tensor:
 def _(points: Tensor, family: str, width: int, orders: list[int]) -> tuple[Tensor, Tensor]:
     rows = points.new_empty(points.shape[0], width, dtype=torch.float64)
     return rows, points.new_empty(points.shape[0], dtype=torch.bool)
+
+
+def _unbatched(points: Tensor, dim: int, size: int) -> tuple[Tensor, tuple[int, int]]:
+    """Batches of points as one list of points, and the shape of the list of batches."""
+    batches = points.movedim(dim, 0)
+    return batches.reshape(-1, batches.shape[-1]), (size, batches.shape[1])
+
+
+@torch.library.register_vmap("pal::contains")
+def _(info: Any, in_dims: Any, points: Tensor, family: str) -> tuple[Tensor, int]:
+    flat_points, shape = _unbatched(points, in_dims[0], info.batch_size)
+    return _OPERATORS.contains(flat_points, family).unflatten(0, shape), 0
+
+
+@torch.library.register_vmap("pal::features")
+def _(info: Any, in_dims: Any, points: Tensor, family: str, width: int, orders: list[int]) -> Any:
+    flat_points, shape = _unbatched(points, in_dims[0], info.batch_size)
+    rows, inside = _OPERATORS.features(flat_points, family, width, orders)
+    return (rows.unflatten(0, shape), inside.unflatten(0, shape)), (0, 0)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
+from torch.distributions.utils import lazy_property
 
-from .. import _arrays
+from .. import _arrays, _core
 from ..density import ENTROPY_DEFAULT, Density, Entropy, Marginal, Mode
 from ..errors import QueryError
-from ..formula import Constraint, Formula
-from . import _pathwise, _rounding
+from ..formula import Constraint, Formula, reals
+from . import _fused, _pathwise, _rounding
 from .normaliser import Normaliser
 
 if TYPE_CHECKING:
+    from ..integrals import Integrand
     from .layer import Layer
 
 
@@ -63,11 +66,13 @@ class ConstrainedDistribution(Distribution):
 
     Args:
         layer: the layer whose constants are used.
-        params: parameter vectors along the last axis.
+        params: parameter vectors of the family along the last axis; or `None`, if `outputs` are given.
         normaliser: by which integrals the components are divided; by default those over the constraint of the layer.
         event: the form of what is known to hold besides, as [`condition`][pal.torch.ConstrainedDistribution.condition]
             sets it.
         validate_args: whether parameters that are not finite are an error at once.
+        outputs: outputs of a network, from which the head of the layer makes the parameters when they are needed; the
+            fused pass of `log_prob` does without them.
     """
 
     arg_constraints = {"params": _Finite()}
@@ -75,23 +80,40 @@ class ConstrainedDistribution(Distribution):
     def __init__(
         self,
         layer: Layer,
-        params: Tensor,
+        params: Tensor | None,
         normaliser: Normaliser | None = None,
         event: Normaliser | None = None,
         validate_args: bool | None = None,
+        outputs: Tensor | None = None,
     ) -> None:
-        if not isinstance(params, Tensor) or not params.is_floating_point():
-            kind = params.dtype if isinstance(params, Tensor) else type(params).__name__
-            raise TypeError(f"params must be a tensor of floating-point numbers, not {kind}")
-        if params.dim() == 0 or params.shape[-1] != layer.num_params:
-            shape = tuple(params.shape)
-            raise ValueError(f"params need {layer.num_params} numbers along the last axis; the shape is {shape}")
+        name, given, width = "params", params, layer.family.num_params
+        if params is None:
+            name, given, width = "outputs", outputs, layer.num_params
+        if not isinstance(given, Tensor) or not given.is_floating_point():
+            kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+            raise TypeError(f"{name} must be a tensor of floating-point numbers, not {kind}")
+        if given.dim() == 0 or given.shape[-1] != width:
+            shape = tuple(given.shape)
+            raise ValueError(f"{name} need {width} numbers along the last axis; the shape is {shape}")
         self.layer = layer
-        self.params = params
+        self._outputs = None if params is not None else given
+        if params is not None:
+            self.params = params
+        elif self._validate_args if validate_args is None else validate_args:
+            finite = self.arg_constraints["params"].check(given)
+            if not bool(finite.all()):
+                raise ValueError(f"outputs must be finite; those of {int((~finite).sum())} rows are not")
         self.normaliser = layer.normaliser if normaliser is None else normaliser
         self._event = event
         self._variables = layer.family.variables
-        super().__init__(params.shape[:-1], torch.Size([len(self._variables)]), validate_args=validate_args)
+        super().__init__(given.shape[:-1], torch.Size([len(self._variables)]), validate_args=validate_args)
+
+    @lazy_property
+    def params(self) -> Tensor:
+        """The parameter vectors of the family, along the last axis."""
+        head = self.layer.head
+        assert head is not None and self._outputs is not None, "parameters are given, or made from outputs by a head"
+        return head(self._outputs)
 
     @property
     def support(self) -> InRegion:
@@ -137,7 +159,12 @@ class ConstrainedDistribution(Distribution):
     def _core_params(self) -> np.ndarray:
         """Parameters for the core, whose densities, given the condition, are these."""
         with torch.no_grad():
-            rows = self.layer.conditional_params(self._rows.detach().double(), self.normaliser)
+            if self._outputs is None:
+                rows = self.layer.in_float64(self._rows.detach())
+            else:
+                assert self.layer.head is not None, "outputs go through a head"
+                rows = self.layer.head(self._outputs.detach().double()).reshape(-1, self.layer.family.num_params)
+            rows = self.layer.conditional_params(rows, self.normaliser)
         return rows.cpu().numpy()
 
     def _points(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
@@ -159,6 +186,14 @@ class ConstrainedDistribution(Distribution):
         """
         value = self._points(value)
         n = self.event_shape[0]
+        outputs = self._outputs
+        if outputs is not None and self._condition is None and value.shape[:-1] == self.batch_shape and value.numel():
+            # One point for each row of outputs is how networks are trained: head and layer are one pass.
+            rows = outputs.reshape(-1, outputs.shape[-1])
+            rows = rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
+            points = value.reshape(-1, n).to(torch.float64)
+            if _fused.usable(self.layer, rows, points):
+                return _fused.log_prob(self.layer, rows, points, student_t=True).reshape(self.batch_shape)
         # One point for each row is how networks are trained: no time is lost on it.
         full = batch = self.batch_shape
         if value.shape[:-1] != batch:
@@ -173,10 +208,18 @@ class ConstrainedDistribution(Distribution):
         form = self.normaliser.form
         if full == batch:
             points = value.expand(*full, n).reshape(-1, n).to(torch.float64)
-            logs, inside = self.layer.log_components_paired(rows, points, form)
-            logs = self._log_density(logs, inside, points, self._log_mass(rows))
+            if self._condition is None and _fused.usable(self.layer, rows, points):
+                logs = _fused.log_prob(self.layer, rows, points)
+            else:
+                logs, inside = self.layer.log_components_paired(rows, points, form)
+                logs = self._log_density(logs, inside, points, self._log_mass(rows))
         else:
             points = value.expand(*full, n).reshape(-1, batch.numel(), n).transpose(0, 1).to(torch.float64)
+            if self._condition is None and _fused.usable(self.layer, rows, points):
+                # Many points of one density, without derivatives: the core needs no large intermediate tensors.
+                logs = _fused.log_prob_of_one(self.layer, rows, points)
+                if logs is not None:
+                    return logs.reshape(full).to(self.params.dtype)
             logs, inside = self.layer.log_components(rows, points, form)
             logs = self._log_density(logs, inside, points, self._log_mass(rows).unsqueeze(-1)).transpose(0, 1)
         return logs.reshape(full).to(self.params.dtype)
@@ -208,6 +251,50 @@ class ConstrainedDistribution(Distribution):
     def probability(self, event: Formula) -> Tensor:
         """The probability of an event, with derivatives."""
         return self._expectation(event).clamp(0, 1).reshape(self.batch_shape).to(self.params.dtype)
+
+    def expectation(self, polynomial: Integrand) -> Tensor:
+        """The expectations of a polynomial in the variables, with derivatives.
+
+        >>> import pal, torch
+        >>> from pal.torch import SumOfSquaresLayer
+        >>> x, y = pal.reals("x", "y")
+        >>> p = SumOfSquaresLayer(x.between(0, 2) & y.between(0, 1), degree=0, components=1)(torch.zeros(3, 2))
+        >>> p.expectation(x * y + 3)
+        tensor([3.5000, 3.5000, 3.5000])
+        """
+        terms = _core.Polynomial(polynomial).terms_over(self._variables)
+        # In the coordinates of the box, which run from 0 to 1, with exact coefficients.
+        scaled = _core.Polynomial(0)
+        for exponents, coefficient in terms.items():
+            product = _core.Polynomial(coefficient)
+            for name, edges, exponent in zip(self._variables, self.layer.family.edges, exponents):
+                low, high = Fraction(float(edges[0])), Fraction(float(edges[-1]))
+                product = product * _core.Polynomial(low + (high - low) * reals(name)[0]) ** exponent
+            scaled = scaled + product
+        value = self._rows.new_zeros(self.batch_shape.numel())
+        for powers, coefficient in scaled.terms_over(self._variables).items():
+            value = value + float(coefficient) * self._expectation(True, list(powers))
+        return value.reshape(self.batch_shape).to(self.params.dtype)
+
+    def __getitem__(self, index: Any) -> ConstrainedDistribution:
+        """The densities at an index into the batch.
+
+        >>> import pal, torch
+        >>> from pal.torch import SplineLayer
+        >>> (x,) = pal.reals("x")
+        >>> layer = SplineLayer(x.between(0, 1))
+        >>> p = layer(torch.randn(4, 3, layer.num_params))
+        >>> p[1].batch_shape, p[:, 2].batch_shape, p[..., 0, 1].batch_shape
+        (torch.Size([3]), torch.Size([4]), torch.Size([]))
+        """
+        given = self._outputs if self._outputs is not None else self.params
+        if not self.batch_shape:
+            raise IndexError("this is a single density: there is no batch to index")
+        chosen = torch.arange(self.batch_shape.numel()).reshape(self.batch_shape)[index]
+        rows = given.reshape(-1, given.shape[-1])[chosen.reshape(-1)].reshape(*chosen.shape, given.shape[-1])
+        if self._outputs is not None:
+            return ConstrainedDistribution(self.layer, None, self.normaliser, self._event, False, outputs=rows)
+        return ConstrainedDistribution(self.layer, rows, self.normaliser, self._event, validate_args=False)
 
     def condition(self, condition: Formula) -> ConstrainedDistribution:
         """The densities given that a condition holds: zero elsewhere."""
@@ -256,20 +343,21 @@ class ConstrainedDistribution(Distribution):
             return self.layer.family.densities(self._core_params())
         return self.layer.family.condition(self._condition, self._core_params())
 
-    def sample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def sample(self, sample_shape: Any = torch.Size(), *, generator: torch.Generator | None = None) -> Tensor:
         """Independent samples in the precision of the parameters, every one of which satisfies the constraint
-        exactly."""
+        exactly. A generator makes them reproducible by itself; without one, `torch.manual_seed` does."""
         shape = torch.Size(sample_shape)
         with torch.no_grad():
-            return _rounding.inside(self._draw(shape), self.constraint, self.params)
+            return _rounding.inside(self._draw(shape, generator), self.constraint, self.params)
 
-    def _draw(self, shape: torch.Size) -> Tensor:
+    def _draw(self, shape: torch.Size, generator: torch.Generator | None) -> Tensor:
         count, n = shape.numel(), self.event_shape[0]
         batch = self.batch_shape
         if count * batch.numel() == 0:
             return torch.empty(*shape, *batch, n, dtype=torch.float64)
         # The generator of PyTorch decides, so that its seed means the same samples.
-        seed = int(torch.randint(2**62, (), dtype=torch.int64))
+        device = "cpu" if generator is None else generator.device
+        seed = int(torch.randint(2**62, (), dtype=torch.int64, device=device, generator=generator))
         if self._condition is None:
             samples = self.layer.family.sample(self._core_params(), count, seed)
         else:
@@ -277,9 +365,9 @@ class ConstrainedDistribution(Distribution):
             samples = np.stack(parts)
         return torch.from_numpy(samples.reshape(-1, count, n)).transpose(0, 1).reshape(*shape, *batch, n)
 
-    def rsample(self, sample_shape: Any = torch.Size()) -> Tensor:
+    def rsample(self, sample_shape: Any = torch.Size(), *, generator: torch.Generator | None = None) -> Tensor:
         """Samples with pathwise derivatives, by implicit differentiation of the inverse transform, in the precision of
-        the parameters.
+        the parameters. The generator is as in `sample`.
 
         For convex regions, where samples move continuously with the parameters; also for a condition under which a
         region becomes convex. Where a sample would have to jump across an obstacle, no pathwise derivative exists, and
@@ -290,7 +378,7 @@ class ConstrainedDistribution(Distribution):
         if paths.obstacle is not None:
             message = f"no pathwise derivatives: {paths.obstacle}; use log_prob and a score-function estimate"
             raise NotImplementedError(message)
-        fixed = _rounding.inside(self._draw(torch.Size(sample_shape)), self.constraint, self.params)
+        fixed = _rounding.inside(self._draw(torch.Size(sample_shape), generator), self.constraint, self.params)
         return _pathwise.MovingSamples.apply(self._rows, fixed, self.layer, paths, self.normaliser.form)
 
     @property

@@ -79,7 +79,7 @@ class HistogramLayer(MixtureLayer):
         The largest weight of an axis is 1: densities do not depend on the scale, so neither do gradients. Bins without
         any part of the constraint have no say in that; their weights are never used.
         """
-        logits, *parts = params.unflatten(-1, (self._components, -1)).split([1, *self._bins], dim=-1)
+        logits, *parts = self._theta(params).split([1, *self._bins], dim=-1)
         return logits.squeeze(-1), [self._scaled(theta, getattr(self, f"occupied{j}")) for j, theta in enumerate(parts)]
 
     @staticmethod

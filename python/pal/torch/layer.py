@@ -7,6 +7,7 @@ features with their derivatives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -29,13 +30,18 @@ if TYPE_CHECKING:
 LineIntegrals = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
+# What parameters mean: weights that were trained with another version make other densities.
+_VERSION = "3"
+
+
 def tiny(dtype: torch.dtype) -> float:
     """The smallest number whose logarithm is taken: below it a value counts as zero."""
     return 1e-280 if dtype == torch.float64 else 1e-35
 
 
 class Layer(nn.Module):
-    """The last layer of a network: parameters in, a batch of densities on a constraint out (PAL paper, Eq. (PAL)).
+    """The last layer of a network: outputs of the network in, a batch of densities on a constraint out (PAL paper, Eq.
+    (PAL)). The outputs are the parameters of a family of densities, or a head turns them into these.
 
     It has no weights of its own; its constants stay in float64 and follow the device. The state of a layer is what it
     was made from: loading a state dict into a layer on another constraint, or with other settings, is an error.
@@ -54,17 +60,20 @@ class Layer(nn.Module):
 
     def __init__(self, family: Family) -> None:
         super().__init__()
+        #: What turns outputs of a network into parameters of the family; `None` where they are the parameters.
+        self.head: nn.Module | None = None
         self.family = family
         self._points = PointOracle(family)
         self._components = family.num_components
         self._log_volume: float = family.recipe.log_volume
         self._prepare()
-        for name, values in self._constants().items():
+        for name, values in self._all_constants().items():
             self.register_buffer(name, torch.from_numpy(values), persistent=False)
 
     @classmethod
     def of(cls, family: Family) -> Self:
-        """The layer of a compiled family, for instance of one from a file; of any kind, if called on `Layer` itself."""
+        """The layer of a compiled family, for instance of one from a file, without a head: it takes parameters of the
+        family. Of any kind, if called on `Layer` itself."""
         if cls is Layer:
             from .kinds import LAYERS
 
@@ -83,10 +92,26 @@ class Layer(nn.Module):
         """The constant tensors by name; `form` is that of the normaliser."""
         raise NotImplementedError
 
+    def _all_constants(self) -> dict[str, np.ndarray]:
+        return {"offset": self.family.offset, **self._constants()}
+
+    def _theta(self, params: Tensor) -> Tensor:
+        """What the layer computes with: the parameters with the offset of the family added, so that zeros are close to
+        the uniform density. Components are along the axis before the last."""
+        return (params + self.offset.to(params)).unflatten(-1, (self._components, -1))
+
+    def in_float64(self, params: Tensor) -> Tensor:
+        """Parameters in float64 that stand for the same densities: the offset is added in the precision of the
+        parameters, so that what is zero there stays zero."""
+        if params.dtype == torch.float64:
+            return params
+        offset = self.offset.to(params.device)
+        return (params + offset.to(params.dtype)).double() - offset
+
     @property
     def num_params(self) -> int:
         """How many outputs a network must have."""
-        return self.family.num_params
+        return self.family.num_params if self.head is None else self.head.num_params  # type: ignore[return-value]
 
     @property
     def constraint(self) -> Constraint:
@@ -96,7 +121,8 @@ class Layer(nn.Module):
     @property
     def normaliser(self) -> Normaliser:
         """The normaliser of the constraint that the layer was compiled on."""
-        return Normaliser(self.form)
+        # Splines in four variables may have none.
+        return Normaliser(getattr(self, "form", None))
 
     def normaliser_within(self, condition: Formula) -> Normaliser:
         """The normaliser of the part of the constraint where a further condition holds.
@@ -105,16 +131,20 @@ class Layer(nn.Module):
         >>> from pal.torch import SumOfSquaresLayer
         >>> (x,) = pal.reals("x")
         >>> layer = SumOfSquaresLayer(x.between(0, 4), degree=0, components=1)
-        >>> p = layer(torch.tensor([0.0, 1.0]), normaliser=layer.normaliser_within(x <= 1))
+        >>> p = layer(torch.zeros(2), normaliser=layer.normaliser_within(x <= 1))
         >>> p.log_prob(torch.tensor([[0.5], [2.0]])).exp().round(decimals=4)
         tensor([1., 0.])
         """
         return Normaliser(self.integral_form(condition), condition)
 
-    def forward(self, params: Tensor, normaliser: Normaliser | None = None) -> ConstrainedDistribution:
-        """The densities of parameter vectors along the last axis, for the normaliser of the constraint or another
+    def forward(self, outputs: Tensor, normaliser: Normaliser | None = None) -> ConstrainedDistribution:
+        """The densities of outputs of a network along the last axis, for the normaliser of the constraint or another
         one."""
-        return ConstrainedDistribution(self, params, normaliser)
+        # Checks that ask for values are not possible inside of the transforms of `torch.func`.
+        validate = False if torch._C._are_functorch_transforms_active() else None
+        if self.head is None:
+            return ConstrainedDistribution(self, outputs, normaliser, validate_args=validate)
+        return ConstrainedDistribution(self, None, normaliser, validate_args=validate, outputs=outputs)
 
     def integrals(self, params: Tensor, form: Tensor) -> Tensor:
         """The integrals of all components for one form, scaled as the normalisers are; rows by components."""
@@ -136,6 +166,12 @@ class Layer(nn.Module):
         """Like `log_components` with one point for each row, as networks are trained: rows by components, and rows."""
         logs, inside = self.log_components(params, points.unsqueeze(1), form)
         return logs.squeeze(1), inside.squeeze(1)
+
+    def log_prob_paired(self, params: Tensor, points: Tensor) -> Tensor:
+        """The log-density of one point for each row by tensor operations: what the fused pass of the core is held
+        against, and where its second derivatives come from."""
+        logs, inside = self.log_components_paired(params, points, self.form)
+        return (logs.logsumexp(-1) - self._log_volume).masked_fill(~inside, -math.inf)
 
     @property
     def path_obstacle(self) -> str | None:
@@ -163,20 +199,28 @@ class Layer(nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> Layer:
         # `float()` and `half()` must not round constants that `double()` will not bring back.
         super()._apply(fn, recurse)
-        for name, values in self._constants().items():
+        for name, values in self._all_constants().items():
             buffer = getattr(self, name)
             if buffer.is_floating_point() and buffer.dtype != torch.float64:
                 setattr(self, name, torch.from_numpy(values).to(buffer.device))
         return self
 
     def get_extra_state(self) -> dict[str, str]:
-        return {"constraint": self.constraint.to_smtlib(), "settings": self.family._core.settings_json}
+        settings = self.family._core.settings_json
+        return {"version": _VERSION, "constraint": self.constraint.to_smtlib(), "settings": settings}
 
     def set_extra_state(self, state: dict[str, str]) -> None:
         own = self.get_extra_state()
-        for key, what in (("constraint", "another constraint"), ("settings", "other settings")):
-            if state.get(key) != own[key]:
-                raise RuntimeError(f"the state is that of a layer with {what}: {state.get(key)} instead of {own[key]}")
+        differences = {
+            "version": "another version",
+            "constraint": "another constraint",
+            "settings": "other settings",
+            "head": "another head",
+        }
+        for key, what in differences.items():
+            found, wanted = state.get(key), own.get(key)
+            if found != wanted:
+                raise RuntimeError(f"the state is that of a layer with {what}: {found} instead of {wanted}")
 
     def extra_repr(self) -> str:
         return f"{self.family!r}, num_params={self.num_params}"

@@ -8,12 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .. import _core
 from ..families import SplineMixture
+from ..families.base import as_region
 from ..formula import Constrained, Number
 from ..region import Region
 from ._lines import ProductLines
 from .layer import tiny
 from .mixture import MixtureLayer, mixture_log_weights
+from .student_t import StudentTHead
 
 
 class SplineLayer(MixtureLayer):
@@ -21,7 +24,12 @@ class SplineLayer(MixtureLayer):
 
         p(y) = sum_m  w_m / Z_m  prod_j s_mj(y_j)^2  where the constraint holds,  and 0 elsewhere
 
-    with the parameters of [`SplineMixture`][pal.SplineMixture].
+    A network gives location, scale and tail of every component along every axis, and a
+    [`StudentTHead`][pal.torch.StudentTHead] turns these into splines. With default initialisation and standardised
+    inputs an ordinary network starts with a broad density in the middle of the box and is trained like any other; it
+    needs no special start. With `head="values"` its outputs are the parameters of
+    [`SplineMixture`][pal.SplineMixture], the values and derivatives of the splines at the knots: for densities of any
+    shape, and where nothing but the parameters is learned.
 
     Reference: "A Probabilistic Neuro-symbolic Layer for Algebraic Constraint Satisfaction", Eq. (PAL) and appendix
     "Polynomial splines".
@@ -29,15 +37,25 @@ class SplineLayer(MixtureLayer):
     Args:
         region: a region, or a constraint that is made into one, with 1 to 4 variables.
         knots: the number of equally spaced knots per variable, or an increasing list of positions for each variable.
-            By default the number depends on how many variables there are, as for [`SplineMixture`][pal.SplineMixture].
-        components: the number of mixture components.
+            By default 40 for one or two variables, 14 for three and 6 for four; with `head="values"` as for
+            [`SplineMixture`][pal.SplineMixture].
+        components: the number of mixture components; by default 8.
+        head: how outputs of a network become splines: `"student-t"` or `"values"`.
 
     >>> import pal, torch
-    >>> (x,) = pal.reals("x")
-    >>> layer = SplineLayer(x.between(0, 2), knots=4, components=3)
+    >>> x, y = pal.reals("x", "y")
+    >>> layer = SplineLayer(x.between(0, 2) & y.between(0, 2) & (x + y <= 3))
+    >>> network = torch.nn.Linear(5, layer.num_params)
+    >>> p = layer(network(torch.randn(10, 5)))
+    >>> p.log_prob(torch.tensor([1.8, 1.8])).isneginf().all()
+    tensor(True)
+
+    With the values at the knots themselves:
+
+    >>> layer = SplineLayer(x.between(0, 2), knots=4, components=3, head="values")
     >>> layer.num_params
     27
-    >>> p = layer(torch.ones(27))
+    >>> p = layer(torch.zeros(27))
     >>> round(float(p.probability(x <= 1) + p.probability(x > 1)), 5), p.log_prob(torch.tensor([3.0]))
     (1.0, tensor(-inf))
     """
@@ -52,8 +70,21 @@ class SplineLayer(MixtureLayer):
         region: Region | Constrained,
         knots: int | Sequence[Sequence[Number]] | None = None,
         components: int | None = None,
+        head: str = "student-t",
     ) -> None:
+        if head not in ("student-t", "values"):
+            raise ValueError(f'heads are "student-t" and "values"; not {head!r}')
+        if head == "student-t":
+            region = as_region(region)
+            default = _core.SplineSettings.for_heads(region.dimension)
+            knots = default.knots if knots is None else knots  # type: ignore[assignment]
+            components = default.components if components is None else components
         super().__init__(SplineMixture(region, knots, components))
+        if head == "student-t":
+            self.head = StudentTHead(self.family)
+
+    def get_extra_state(self) -> dict[str, str]:
+        return {**super().get_extra_state(), "head": "values" if self.head is None else "student-t"}
 
     def _prepare(self) -> None:
         axes = self.family.recipe.axes
@@ -74,10 +105,11 @@ class SplineLayer(MixtureLayer):
             constants[f"inner{j}"] = knots[1:-1].copy()
             # Of every bin its start, the low part of that, its width, and its width over the mean.
             constants[f"bins{j}"] = np.stack([knots[:-1], axis.low_parts[:-1], widths, widths / widths.mean()], -1)
-            # Where the values and the derivatives at both ends of the first bin are among the parameters.
+            # Where the values and the derivatives at both ends of the first bin are among those of all knots.
             constants[f"corners{j}"] = np.array([0, 1, len(knots), len(knots) + 1])
         # The first axis down and all others across.
-        constants["form"] = recipe.form.reshape(recipe.axes[0].nodes, -1)
+        if recipe.form is not None:
+            constants["form"] = recipe.form.reshape(recipe.axes[0].nodes, -1)
         return constants
 
     def _split(self, params: Tensor) -> tuple[Tensor, list[Tensor]]:
@@ -87,7 +119,7 @@ class SplineLayer(MixtureLayer):
         The latter are scaled by the mean of their sizes: densities do not depend on the scale, so neither do gradients.
         """
         widths = [count * self._params_per_axis[first] for first, count in self._groups]
-        logits, *parts = params.unflatten(-1, (self._components, -1)).split([1, *widths], dim=-1)
+        logits, *parts = self._theta(params).split([1, *widths], dim=-1)
         return logits.squeeze(-1), [self._scaled(part, count) for part, (_, count) in zip(parts, self._groups)]
 
     @staticmethod
@@ -103,6 +135,11 @@ class SplineLayer(MixtureLayer):
 
     def _contract(self, groups: list[Tensor], form: Tensor) -> Tensor:
         """The multilinear form of the squares of all splines at the nodes; rows by components."""
+        if form is None:
+            raise NotImplementedError(
+                "written out for all bins, the normaliser of this layer would be too large for tensor operations: with "
+                "so many knots there are log-densities of one point per row on the CPU, with first derivatives"
+            )
         squares: list[Tensor] = []
         for (first, count), theta in zip(self._groups, groups):
             # One row for each spline: products of two matrices, rather than of many.

@@ -34,7 +34,7 @@ class SumOfSquaresLayer(Layer):
     >>> import pal, torch
     >>> x, y = pal.reals("x", "y")
     >>> layer = SumOfSquaresLayer((x >= 0) & (y >= 0) & (x + y <= 1), degree=0, components=1)
-    >>> p = layer(torch.tensor([0.0, 1.0]))
+    >>> p = layer(torch.zeros(2))
     >>> p.log_prob(torch.tensor([[0.25, 0.25], [0.75, 0.75]])).exp().round(decimals=4)
     tensor([2., 0.])
     """
@@ -66,7 +66,7 @@ class SumOfSquaresLayer(Layer):
         return {"form": np.eye(self._size) if gram is None else gram.reshape(self._size, self._size)}
 
     def _coefficients(self, params: Tensor) -> Tensor:
-        z = params.unflatten(-1, (self._components, -1))[..., 1:]
+        z = self._theta(params)[..., 1:]
         if self._reparametrised:
             # The difference of two roots, without cancellation.
             z = z / ((z.abs() + 0.1).sqrt() + 0.1**0.5)
@@ -81,7 +81,7 @@ class SumOfSquaresLayer(Layer):
         return (u * (u @ form.to(u))).sum(-1)
 
     def log_weights(self, params: Tensor, form: Tensor) -> Tensor:
-        logits = params.unflatten(-1, (self._components, -1))[..., 0].log_softmax(-1)
+        logits = self._theta(params)[..., 0].log_softmax(-1)
         integrals = self.integrals(params, form).clamp_min(tiny(params.dtype)).log()
         return logits - (logits + integrals).logsumexp(-1, keepdim=True)
 

@@ -11,7 +11,7 @@ use pal::density::{Family, HistogramMixture};
 
 use super::kind::{LayerKind, LayerParts};
 use super::product::Factors;
-use super::{Likelihood, Normaliser, Placement, tiny};
+use super::{LayerError, Likelihood, Normaliser, Placement, tiny};
 
 /// The constants of a histogram mixture.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct HistogramLayer {
 
 impl HistogramLayer {
     /// Makes the layer of a family of histogram mixtures; `None` for another kind.
-    pub fn from_family(family: &Family, placement: Placement) -> Option<LayerParts> {
+    pub fn from_family(family: &Family, placement: Placement) -> Option<Result<LayerParts, LayerError>> {
         let recipe = family.downcast::<HistogramMixture>()?.recipe();
         let first = *recipe.bins.first().expect("a family has at least one variable");
         let form_shape = [first, recipe.form.len() / first];
@@ -38,7 +38,8 @@ impl HistogramLayer {
             log_volume: recipe.log_volume,
             dtype: placement.dtype,
         };
-        Some((Arc::new(layer), Normaliser::dense(placement.matrix(recipe.form, form_shape[0], form_shape[1]))))
+        let normaliser = Normaliser::dense(placement.matrix(recipe.form, form_shape[0], form_shape[1]));
+        Some(Ok((Arc::new(layer), normaliser)))
     }
 }
 
@@ -47,16 +48,16 @@ impl LayerKind for HistogramLayer {
         self.form_shape
     }
 
-    fn likelihood(&self, params: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
-        let [rows, width] = params.dims();
+    fn likelihood(&self, theta: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
+        let [rows, width] = theta.dims();
         let (components, per) = (self.components, width / self.components);
-        let params = params.reshape([rows, components, per]);
-        let logits: Tensor<2> = params.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
+        let all = theta.reshape([rows, components, per]);
+        let logits: Tensor<2> = all.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
         let (mut log_values, mut log_scales, mut coefficients) = (Vec::new(), Vec::new(), Vec::new());
         let count = features.dims()[0];
         let mut at = 0;
         for bins in &self.bins {
-            let theta = params.clone().slice([0..rows, 0..components, at + 1..at + 1 + bins]);
+            let theta = all.clone().slice([0..rows, 0..components, at + 1..at + 1 + bins]);
             // Densities do not depend on the scale of the weights, so the gradient through it is zero and need not be
             // computed.
             let log_scale = theta.clone().detach().max_dim(2);

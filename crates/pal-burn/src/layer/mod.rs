@@ -8,6 +8,7 @@
 //! The [`Normaliser`] is a value beside the layer: the same parameters and points can be normalised on another region
 //! of the same grid, and every row of a batch can have a region of its own.
 
+mod fused;
 mod histogram;
 mod kind;
 mod normaliser;
@@ -15,10 +16,10 @@ mod product;
 mod spline;
 mod sum_of_squares;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use burn::tensor::{Bool, DType, Device, Tensor, TensorData};
-use pal::density::{Density, DensityError, Family};
+use pal::density::{Density, DensityError, Family, RowInput};
 use pal::formula::Formula;
 use pal::query::QueryError;
 use thiserror::Error;
@@ -56,16 +57,21 @@ pub struct PalLayer {
     family: Family,
     kind: Arc<dyn LayerKind>,
     normaliser: Normaliser,
+    /// What is added to every row of parameters ([`Family::offset`]).
+    offset: Tensor<2>,
     device: Device,
     dtype: DType,
 }
 
 /// Why there is no layer for a family on a device.
-#[derive(Clone, Debug, PartialEq, Error)]
+#[derive(Clone, Debug, Error)]
 pub enum LayerError {
     /// The device cannot be used.
     #[error(transparent)]
     Device(#[from] DeviceError),
+    /// The family is too large for tensor operations.
+    #[error(transparent)]
+    Form(DensityError),
     /// The kind of family is not one of those that have a layer.
     #[error("this kind of family has no layer")]
     Kind,
@@ -74,20 +80,24 @@ pub enum LayerError {
 /// The points of a batch, prepared for a layer: their features, and which of them are outside the constraint.
 #[derive(Clone, Debug)]
 pub struct Points {
-    features: Tensor<2>,
+    /// The coordinates, row by row.
+    coordinates: Arc<[f64]>,
+    /// Computed when first needed: the fused pass does without.
+    features: Arc<OnceLock<Tensor<2>>>,
     /// False where a point is outside the constraint.
     inside: Vec<bool>,
     /// The opposite as a tensor; `None` if all points are inside.
     outside: Option<Tensor<1, Bool>>,
+    device: Device,
 }
 
 impl Points {
-    fn new(features: Tensor<2>, inside: Vec<bool>) -> Points {
+    fn new(coordinates: Arc<[f64]>, inside: Vec<bool>, device: &Device) -> Points {
         let outside = inside.contains(&false).then(|| {
             let outside: Vec<bool> = inside.iter().map(|inside| !inside).collect();
-            Tensor::<1, Bool>::from_data(TensorData::new(outside, [inside.len()]), &features.device())
+            Tensor::<1, Bool>::from_data(TensorData::new(outside, [inside.len()]), device)
         });
-        Points { features, inside, outside }
+        Points { coordinates, features: Arc::default(), inside, outside, device: device.clone() }
     }
 
     /// Returns the number of points.
@@ -114,7 +124,7 @@ impl Points {
     pub fn restrict(&self, inside: &[bool]) -> Points {
         assert_eq!(inside.len(), self.len(), "one mark per point");
         let both = self.inside.iter().zip(inside).map(|(before, now)| *before && *now).collect();
-        Points::new(self.features.clone(), both)
+        Points { features: self.features.clone(), ..Points::new(self.coordinates.clone(), both, &self.device) }
     }
 }
 
@@ -138,8 +148,9 @@ impl PalLayer {
         let device = device.clone().without_autodiff();
         device::check(&device, dtype, Work::LogSpace)?;
         let placement = Placement { device: &device, dtype };
-        let (kind, normaliser) = kind::layer_kind(family, placement).ok_or(LayerError::Kind)?;
-        Ok(PalLayer { family: family.clone(), kind, normaliser, device, dtype })
+        let (kind, normaliser) = kind::layer_kind(family, placement)?;
+        let offset = placement.matrix(family.offset().to_vec(), 1, family.num_params());
+        Ok(PalLayer { family: family.clone(), kind, normaliser, offset, device, dtype })
     }
 
     /// Returns the family.
@@ -154,9 +165,18 @@ impl PalLayer {
 
     /// Prepares points, given row by row in the order of the variables of the constraint.
     pub fn points(&self, points: &[f64]) -> Result<Points, DensityError> {
-        let (features, inside) = self.family.features(points)?;
-        let width = self.family.kind().num_features();
-        Ok(Points::new(self.placement().matrix(features, inside.len(), width), inside))
+        self.family.check_points(points)?;
+        Ok(Points::new(points.into(), self.family.contains(points), &self.device))
+    }
+
+    /// Returns the features of points.
+    fn features(&self, points: &Points) -> Tensor<2> {
+        let features = points.features.get_or_init(|| {
+            let (features, inside) =
+                self.family.features(&points.coordinates).expect("the points come in rows of coordinates");
+            self.placement().matrix(features, inside.len(), self.family.kind().num_features())
+        });
+        features.clone()
     }
 
     /// Returns the normaliser of the constraint of the family, which [`PalLayer::log_prob`] uses.
@@ -175,16 +195,15 @@ impl PalLayer {
     /// use burn::tensor::{DType, Device, Tensor};
     /// use pal::density::{Family, Knots, Settings, SplineSettings};
     /// use pal::{formula::reals, region::Region};
-    /// use pal_burn::{PalLayer, matrix, to_f64_vec};
+    /// use pal_burn::{PalLayer, to_f64_vec};
     ///
     /// let [x, y] = reals(["x", "y"]);
     /// let square = Region::new(&(x.between(0, 1) & y.between(0, 1)).into())?;
     /// let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 1 });
     /// let family = Family::new(&square, &settings)?;
     /// let layer = PalLayer::new(&family, &Device::flex(), DType::F64)?;
-    /// // Values of 1 and derivatives of 0 at all knots: the uniform density.
-    /// let uniform = [vec![0.0], [[1.0; 3], [0.0; 3], [1.0; 3], [0.0; 3]].concat()].concat();
-    /// let params = matrix(&uniform, uniform.len(), &Device::flex(), DType::F64);
+    /// // Zeros: the uniform density.
+    /// let params = Tensor::zeros([1, layer.num_params()], (&Device::flex(), DType::F64));
     /// let points = layer.points(&[0.2, 0.6])?;
     /// let half = layer.normaliser_within(&x.le(&y))?;
     /// let log_prob = to_f64_vec(layer.log_prob_with(params, &points, &half));
@@ -206,7 +225,34 @@ impl PalLayer {
     ///
     /// If `params` has neither one row nor one per point, or not [`PalLayer::num_params`] columns.
     pub fn log_prob(&self, params: Tensor<2>, points: &Points) -> Tensor<1> {
-        self.log_prob_with(params, points, &self.normaliser)
+        assert_eq!(params.dims()[1], self.num_params(), "a row has one number per parameter");
+        match fused::log_prob(self, RowInput::Parameters, &params, points) {
+            Some(log_prob) => mask(log_prob, points),
+            None => self.log_prob_with(params, points, &self.normaliser),
+        }
+    }
+
+    /// Returns the log-density of each point like [`PalLayer::log_prob`], for outputs of a network that go through a
+    /// head. On the CPU, head and layer are one pass.
+    ///
+    /// # Panics
+    ///
+    /// If `outputs` has neither one row nor one per point, or not [`StudentTHead::num_params`] columns.
+    pub fn log_prob_of_outputs(&self, head: &StudentTHead, outputs: Tensor<2>, points: &Points) -> Tensor<1> {
+        assert_eq!(outputs.dims()[1], head.num_params(), "a row has as many outputs as the head asks for");
+        match fused::log_prob(self, RowInput::StudentT, &outputs, points) {
+            Some(log_prob) => mask(log_prob, points),
+            None => self.log_prob(head.params(outputs), points),
+        }
+    }
+
+    /// Returns the loss like [`PalLayer::loss`], for outputs of a network that go through a head.
+    pub fn loss_of_outputs(&self, head: &StudentTHead, outputs: Tensor<2>, points: &Points) -> Tensor<1> {
+        assert_eq!(outputs.dims()[1], head.num_params(), "a row has as many outputs as the head asks for");
+        match fused::log_prob(self, RowInput::StudentT, &outputs, points) {
+            Some(log_prob) if points.all_inside() => -log_prob.mean(),
+            _ => self.loss(head.params(outputs), points),
+        }
     }
 
     /// Returns log-densities like [`PalLayer::log_prob`], normalised by a normaliser of another region on the same
@@ -219,26 +265,30 @@ impl PalLayer {
     /// If the shapes of `params` and `points` do not fit, or the normaliser has neither one row nor one per row of
     /// `params`.
     pub fn log_prob_with(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Tensor<1> {
-        let log_prob = self.likelihood(params, points, normaliser).log_prob;
-        match &points.outside {
-            Some(outside) => log_prob.mask_fill(outside.clone(), f64::NEG_INFINITY),
-            None => log_prob,
-        }
+        mask(self.likelihood(params, points, normaliser).log_prob, points)
     }
 
     /// Returns the loss of the PAL paper (Appendix B.3): the mean negative log-likelihood, plus the mean of
-    /// `(log I - 10)^2` over the rows with `log I > 10`, where I is the normalising constant.
+    /// `(log I - 10)^2` over the rows with `log I > 10`, where I is the normalising constant, relative to the volume of
+    /// the box.
     ///
-    /// Densities do not depend on the scale of the parameters; the penalty keeps I in the range of floating-point
-    /// numbers.
+    /// Densities hardly depend on the scale of large parameters; the penalty keeps I in the range of floating-point
+    /// numbers. Spline mixtures scale their parameters themselves, so that the fused pass does without the penalty.
     pub fn loss(&self, params: Tensor<2>, points: &Points) -> Tensor<1> {
+        assert_eq!(params.dims()[1], self.num_params(), "a row has one number per parameter");
+        if points.all_inside()
+            && let Some(log_prob) = fused::log_prob(self, RowInput::Parameters, &params, points)
+        {
+            return -log_prob.mean();
+        }
         self.loss_with(params, points, &self.normaliser)
     }
 
     /// Returns the loss like [`PalLayer::loss`], normalised as by [`PalLayer::log_prob_with`].
     pub fn loss_with(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Tensor<1> {
         let Likelihood { log_prob, log_integral } = self.likelihood(params, points, normaliser);
-        let excess = (log_integral - 10.0).clamp_min(0.0);
+        let log_volume = self.family.support().grid().log_volume();
+        let excess = (log_integral - (10.0 + log_volume)).clamp_min(0.0);
         excess.square().mean() - log_prob.mean()
     }
 
@@ -247,7 +297,7 @@ impl PalLayer {
     pub fn likelihood(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Likelihood {
         let rows = normaliser.rows();
         assert!(rows == 1 || rows == params.dims()[0], "a normaliser has one row, or one per row of parameters");
-        self.kind.likelihood(params, points.features.clone(), normaliser)
+        self.kind.likelihood(params + self.offset.clone(), self.features(points), normaliser)
     }
 
     /// Returns the density of each row of parameters, for queries: samples, probabilities, modes.
@@ -257,6 +307,14 @@ impl PalLayer {
 
     fn placement(&self) -> Placement<'_> {
         Placement { device: &self.device, dtype: self.dtype }
+    }
+}
+
+/// Puts minus infinity where points are outside.
+fn mask(log_prob: Tensor<1>, points: &Points) -> Tensor<1> {
+    match &points.outside {
+        Some(outside) => log_prob.mask_fill(outside.clone(), f64::NEG_INFINITY),
+        None => log_prob,
     }
 }
 

@@ -11,7 +11,7 @@ use burn::tensor::{DType, Tensor};
 use pal::density::{Family, SumOfSquares};
 
 use super::kind::{LayerKind, LayerParts};
-use super::{Likelihood, Normaliser, Placement, log_sum_exp, tiny};
+use super::{LayerError, Likelihood, Normaliser, Placement, log_sum_exp, tiny};
 
 /// The constants of a [`SumOfSquaresRecipe`](pal::density::SumOfSquaresRecipe).
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(super) struct SumOfSquaresLayer {
 
 impl SumOfSquaresLayer {
     /// Makes the layer of a family of sums of squares; `None` for another kind.
-    pub fn from_family(family: &Family, placement: Placement) -> Option<LayerParts> {
+    pub fn from_family(family: &Family, placement: Placement) -> Option<Result<LayerParts, LayerError>> {
         let recipe = family.downcast::<SumOfSquares>()?.recipe();
         let size = recipe.size;
         let normaliser = match recipe.gram {
@@ -41,7 +41,7 @@ impl SumOfSquaresLayer {
             log_volume: recipe.log_volume,
             dtype: placement.dtype,
         };
-        Some((Arc::new(layer), normaliser))
+        Some(Ok((Arc::new(layer), normaliser)))
     }
 }
 
@@ -51,13 +51,13 @@ impl LayerKind for SumOfSquaresLayer {
         [self.size, self.size]
     }
 
-    fn likelihood(&self, params: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
-        let rows = params.dims()[0];
+    fn likelihood(&self, theta: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
+        let rows = theta.dims()[0];
         let (components, size, tiny) = (self.components, self.size, tiny(self.dtype));
-        let params = params.reshape([rows, components, size + 1]);
-        let logits: Tensor<2> = params.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
+        let theta = theta.reshape([rows, components, size + 1]);
+        let logits: Tensor<2> = theta.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
         let log_weights = log_softmax(logits, 1);
-        let z = params.slice([0..rows, 0..components, 1..size + 1]);
+        let z = theta.slice([0..rows, 0..components, 1..size + 1]);
         let u = if self.reparametrised { z.clone().sign() * ((z.abs() + 0.1).sqrt() - 0.1f64.sqrt()) } else { z };
         // Densities do not depend on a common scale of all squares, so the gradient through it is zero and need not be
         // computed.

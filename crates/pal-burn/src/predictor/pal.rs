@@ -74,12 +74,20 @@ impl PalPredictor {
 impl Trainable for PalPredictor {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         let points = self.layer.points(&batch.points)?;
-        Ok(self.layer.log_prob(self.forward(batch.inputs.clone()), &points))
+        let outputs = self.network.forward(batch.inputs.clone());
+        Ok(match &self.head {
+            Some(head) => self.layer.log_prob_of_outputs(head, outputs, &points),
+            None => self.layer.log_prob(outputs, &points),
+        })
     }
 
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         let points = self.layer.points(&batch.points)?;
-        Ok(self.layer.loss(self.forward(batch.inputs.clone()), &points))
+        let outputs = self.network.forward(batch.inputs.clone());
+        Ok(match &self.head {
+            Some(head) => self.layer.loss_of_outputs(head, outputs, &points),
+            None => self.layer.loss(outputs, &points),
+        })
     }
 
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {

@@ -11,7 +11,7 @@ use crate::optimiser::{Optimiser, OptimiserState};
 use crate::predictor::Trainable;
 use crate::weights::{self, Real};
 
-const VERSION: &str = "pal-checkpoint-2";
+const VERSION: &str = "pal-checkpoint-3";
 
 /// Why a checkpoint cannot be used.
 #[derive(Debug, Error)]

@@ -52,7 +52,7 @@ fn make(n: usize, settings: &Settings, rows: usize) -> Case {
         subset: None,
     });
     let uniform = Family::new(&Region::new(&region(n).into()).unwrap(), &uniform).unwrap();
-    let points = uniform.density(&[0.0, 1.0]).unwrap().sample(40, 5).unwrap();
+    let points = uniform.density(&[0.0; 2]).unwrap().sample(40, 5).unwrap();
     let params = family.random_params(rows, 9);
     Case { family, params, points, rows }
 }
@@ -86,6 +86,34 @@ pub fn check(device: &Device, dtype: DType, tolerance: f64) {
             let largest = want.iter().fold(1.0f64, |m, g| m.max(g.abs()));
             for (got, want) in gradient.iter().zip(&want) {
                 assert!((got - want).abs() < 10.0 * tolerance * largest, "{settings:?} {rows}: {got} {want}");
+            }
+        }
+    }
+}
+
+/// Parameters of zero are close to the uniform density, with a gradient for each component that differs from those of
+/// the others.
+pub fn check_zeros(device: &Device, dtype: DType, tolerance: f64) {
+    let device = device.clone().autodiff();
+    for (n, settings) in cases() {
+        let case = make(n, &settings, 1);
+        let layer = PalLayer::new(&case.family, &device, dtype).unwrap();
+        let params = Tensor::<2>::zeros([1, layer.num_params()], (&device, dtype)).require_grad();
+        let log_prob = layer.log_prob(params.clone(), &layer.points(&case.points).unwrap());
+        let got = values(log_prob.clone());
+        let want = case.family.log_prob(&vec![0.0; layer.num_params()], &case.points).unwrap();
+        agree(&got, &want, tolerance, &settings);
+        let volume = pal::number::to_f64(&Region::new(&region(n).into()).unwrap().exact_volume().unwrap());
+        let mean = got.iter().sum::<f64>() / got.len() as f64 + volume.ln();
+        assert!(mean.abs() < 0.3, "{settings:?}: {mean}");
+        let gradient = to_f64_vec(params.grad(&log_prob.mean().backward()).unwrap());
+        let parts: Vec<&[f64]> = gradient.chunks(gradient.len() / case.family.num_components()).collect();
+        let size = |part: &[f64]| part.iter().fold(0.0f64, |a, g| a.max(g.abs()));
+        for (k, part) in parts.iter().enumerate() {
+            assert!(size(part) > 0.01 * size(&gradient) && size(part) > 1e-3, "{settings:?}: component {k}");
+            for other in &parts[..k] {
+                let difference: Vec<f64> = part.iter().zip(*other).map(|(a, b)| a - b).collect();
+                assert!(size(&difference) > 1e-3 * size(&gradient), "{settings:?}: component {k}");
             }
         }
     }

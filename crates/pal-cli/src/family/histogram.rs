@@ -37,7 +37,7 @@ impl KindOptions for HistogramOptions {
         vec![("--bins", self.bins.is_some())]
     }
 
-    fn settings(&self, shared: &SharedOptions, region: &Region) -> Result<Settings> {
+    fn settings(&self, shared: &SharedOptions, region: &Region, _student_t_head: bool) -> Result<Settings> {
         ensure!(self.bins != Some(0), "--bins 0: give at least one bin per axis");
         let defaults = HistogramSettings::default();
         // Bins lie between knots, of which there is one more.

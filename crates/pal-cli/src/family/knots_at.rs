@@ -32,7 +32,7 @@ pub fn chosen_count(knots: &Knots) -> usize {
 /// a count the library's choice stands, which is `automatic`.
 pub fn knots(given: &[KnotsAt], count: Option<usize>, automatic: &Knots, region: &Region) -> Result<Knots> {
     if given.is_empty() {
-        return Ok(count.map_or(Knots::Automatic, Knots::Uniform));
+        return Ok(count.map_or_else(|| automatic.clone(), Knots::Uniform));
     }
     let variables = names(region.constraint());
     for (k, KnotsAt { variable, .. }) in given.iter().enumerate() {

@@ -35,15 +35,16 @@ trait KindOptions {
     /// Options of this kind alone, and whether they were given.
     fn options(&self) -> Vec<(&'static str, bool)>;
 
-    /// The settings that were chosen; the library's defaults stand for those that were not.
-    fn settings(&self, shared: &SharedOptions, region: &Region) -> Result<Settings>;
+    /// The settings that were chosen; the library's defaults stand for those that were not. They depend on whether a
+    /// network speaks through a Student t head.
+    fn settings(&self, shared: &SharedOptions, region: &Region, student_t_head: bool) -> Result<Settings>;
 
     /// The largest number of variables, if there is one.
     fn max_dimension(&self) -> Option<usize> {
         None
     }
 
-    /// Whether a network can give location, width and tail of the components instead of all parameters
+    /// Whether a network can give location, scale and tail of the components instead of all parameters
     /// (`--head student-t`).
     fn has_student_t_head(&self) -> bool {
         false
@@ -201,13 +202,19 @@ impl FamilyOptions {
 
     /// Compiles the family on a region.
     pub fn compile(&self, region: &Region) -> Result<Family> {
+        self.compile_for(region, false)
+    }
+
+    /// Compiles the family on a region, for a network that speaks through a Student t head or gives the parameters
+    /// itself.
+    pub fn compile_for(&self, region: &Region, student_t_head: bool) -> Result<Family> {
         let n = region.dimension();
         let (_, options) = self.chosen();
         if let Some(most) = options.max_dimension().filter(|most| n > *most) {
             let others = listed(&self.names_where(|_, other| other.max_dimension().is_none_or(|most| n <= most)));
             bail!("--family {} is for 1 to {most} variables, the constraint has {n}; use {others}", self.family);
         }
-        options.settings(&self.shared, region)?.compile(region).map_err(|error| match error {
+        options.settings(&self.shared, region, student_t_head)?.compile(region).map_err(|error| match error {
             DensityError::NoVolume(_) => anyhow!("{error}; `pal check` tells more"),
             other => other.into(),
         })

@@ -16,9 +16,11 @@ pub struct SplineOptions {
 
 fn knots_help() -> String {
     let [few, many] = [1, MAX_SPLINE_DIMENSION].map(|n| chosen_count(&SplineSettings::default().chosen(n).knots));
+    let plane = chosen_count(&SplineSettings::for_heads(2).knots);
     format!(
         "spline: equally spaced knots per axis, ends included \
-         [default: {few}, and {many} for {MAX_SPLINE_DIMENSION} variables]"
+         [default: {few}, and {many} for {MAX_SPLINE_DIMENSION} variables; \
+         for networks {plane} in one or two variables]"
     )
 }
 
@@ -36,11 +38,11 @@ impl KindOptions for SplineOptions {
         vec![("--knots", self.knots.is_some())]
     }
 
-    fn settings(&self, shared: &SharedOptions, region: &Region) -> Result<Settings> {
-        let defaults = SplineSettings::default();
-        let automatic = defaults.chosen(region.dimension()).knots;
+    fn settings(&self, shared: &SharedOptions, region: &Region, student_t_head: bool) -> Result<Settings> {
+        let n = region.dimension();
+        let defaults = if student_t_head { SplineSettings::for_heads(n) } else { SplineSettings::default().chosen(n) };
         let settings = SplineSettings {
-            knots: knots(&shared.knots_at, self.knots, &automatic, region)?,
+            knots: knots(&shared.knots_at, self.knots, &defaults.knots, region)?,
             components: shared.components.unwrap_or(defaults.components),
         };
         Ok(settings.into())
@@ -65,18 +67,18 @@ pub struct Gaussian<'a> {
 /// Returns parameters of a spline mixture whose components are close to normal densities: the splines, which are
 /// squared, are their square roots.
 pub fn near_gaussians(family: &Family, components: &[Gaussian]) -> Vec<f64> {
-    let mut params = Vec::with_capacity(family.num_params());
+    let mut theta = Vec::with_capacity(family.num_params());
     for Gaussian { weight, mean, deviation } in components {
-        params.push(weight.ln());
+        theta.push(weight.ln());
         let parameters = mean.iter().zip(*deviation);
         for (axis, (mean, deviation)) in family.support().grid().axes().iter().zip(parameters) {
             let knots = axis.positions();
             let root = |y: &f64| (-((y - mean) / (2.0 * deviation)).powi(2)).exp();
             // Derivatives are with respect to the mean distance of the knots.
             let step = (knots[knots.len() - 1] - knots[0]) / (knots.len() - 1) as f64;
-            params.extend(knots.iter().map(root));
-            params.extend(knots.iter().map(|y| -(y - mean) / (2.0 * deviation * deviation) * root(y) * step));
+            theta.extend(knots.iter().map(root));
+            theta.extend(knots.iter().map(|y| -(y - mean) / (2.0 * deviation * deviation) * root(y) * step));
         }
     }
-    params
+    family.params_of(&theta)
 }

@@ -58,7 +58,7 @@ impl KindOptions for SumOfSquaresOptions {
         vec![("--degree", self.degree.is_some()), ("--basis", self.basis.is_some()), ("--terms", self.terms.is_some())]
     }
 
-    fn settings(&self, shared: &SharedOptions, _region: &Region) -> Result<Settings> {
+    fn settings(&self, shared: &SharedOptions, _region: &Region, _student_t_head: bool) -> Result<Settings> {
         let defaults = SumOfSquaresSettings::default();
         let basis = self.basis.map(|basis| match basis {
             BasisName::Orthonormal => Basis::Orthonormal,
@@ -98,12 +98,13 @@ pub fn squares_of(family: &Family, polynomials: &[Polynomial]) -> Result<Vec<f64
         part.repeat(count)
     };
     let rows: Vec<f64> = (1..per).flat_map(|member| [square(member, 1.0), square(member, -1.0)].concat()).collect();
-    let values = family.expectation(polynomials)?.values(&rows)?;
+    let values = family.expectation(polynomials)?.values(&family.params_of(&rows))?;
     let value = |member: usize, minus: usize, which: usize| values[(2 * (member - 1) + minus) * count + which];
     let coefficient = |member: usize, which: usize| match member {
         0 => 0.0,
         1 => value(1, 0, which),
         _ => (value(member, 0, which) - value(member, 1, which)) / 2.0,
     };
-    Ok((0..count).flat_map(|which| (0..per).map(move |member| coefficient(member, which))).collect())
+    let theta: Vec<f64> = (0..count).flat_map(|which| (0..per).map(move |member| coefficient(member, which))).collect();
+    Ok(family.params_of(&theta))
 }

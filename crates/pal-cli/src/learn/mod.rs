@@ -56,7 +56,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         false => None,
         true => {
             let _progress = Progress::waiting("compiling", !global.quiet);
-            let compile = || learning.family.compile(&Region::new(&constraint)?);
+            let compile = || learning.family.compile_for(&Region::new(&constraint)?, learning.has_student_t_head());
             Some(compile().with_context(|| learning.constraint.name())?)
         }
     };

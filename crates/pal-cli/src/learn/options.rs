@@ -106,7 +106,7 @@ enum Baseline {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Head {
-    /// Location, width and tail of a Student t density along every axis: for outputs that the inputs determine closely
+    /// Location, scale and tail of a Student t density along every axis: for outputs that the inputs determine closely
     StudentT,
     /// All values and derivatives at the knots: for densities of any shape
     Plain,
@@ -203,15 +203,17 @@ impl Learning {
         }
     }
 
+    /// Whether the network gives location, scale and tail of components rather than all parameters.
+    pub fn has_student_t_head(&self) -> bool {
+        let usual = if self.conditional && self.family.has_student_t_head() { Head::StudentT } else { Head::Plain };
+        self.is_pal() && self.head.unwrap_or(usual) == Head::StudentT
+    }
+
     /// Returns the architecture of the model.
     pub fn kind(&self, hidden: &[usize]) -> PredictorKind {
         let hidden = hidden.to_vec();
         match self.baseline {
-            None => {
-                let usual =
-                    if self.conditional && self.family.has_student_t_head() { Head::StudentT } else { Head::Plain };
-                PredictorKind::Pal { hidden, student_t: self.head.unwrap_or(usual) == Head::StudentT }
-            }
+            None => PredictorKind::Pal { hidden, student_t: self.has_student_t_head() },
             Some(Baseline::Gmm | Baseline::Mdn) => {
                 PredictorKind::Mixture { components: self.family.components().unwrap_or(50), hidden }
             }

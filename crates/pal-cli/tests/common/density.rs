@@ -22,7 +22,8 @@ pub fn model(folder: &Folder, name: &str, script: &str, options: &[&str], params
     made
 }
 
-/// Parameters of one spline component that is 1 everywhere: values 1 and derivatives 0 at the knots.
+/// Parameters of one spline component that is constant: the values at the knots are those of the offset and 1, the
+/// derivatives 0.
 pub fn flat(knots: usize, dimension: usize) -> String {
     let axis = [vec!["1"; knots], vec!["0"; knots]].concat();
     [vec!["0"], axis.repeat(dimension)].concat().join(",")
@@ -33,11 +34,11 @@ pub fn uniform(folder: &Folder, script: &str, dimension: usize) -> [String; 3] {
     let splines = ["--knots", "4", "--components", "1"];
     let squares = ["--family", "sum-of-squares", "--degree", "0", "--components", "1"];
     let histograms = ["--family", "histogram", "--bins", "3", "--components", "1"];
-    let zeros = vec!["0"; 1 + 3 * dimension].join(",");
+    let zeros = |count: usize| vec!["0"; count].join(",");
     [
-        model(folder, "spline", script, &splines, &flat(4, dimension)),
-        model(folder, "sum-of-squares", script, &squares, "0,1"),
-        model(folder, "histogram", script, &histograms, &zeros),
+        model(folder, "spline", script, &splines, &zeros(1 + 8 * dimension)),
+        model(folder, "sum-of-squares", script, &squares, "0,0"),
+        model(folder, "histogram", script, &histograms, &zeros(1 + 3 * dimension)),
     ]
 }
 

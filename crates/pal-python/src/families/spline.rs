@@ -50,6 +50,12 @@ impl SplineSettings {
         SplineSettings(density::SplineSettings::default().chosen(dimension))
     }
 
+    /// The settings of the library for networks that say where components are and how wide.
+    #[staticmethod]
+    fn for_heads(dimension: usize) -> SplineSettings {
+        SplineSettings(density::SplineSettings::for_heads(dimension))
+    }
+
     /// A number of equally spaced knots per variable, or the exact positions of the knots per variable.
     #[getter]
     fn knots<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -91,8 +97,9 @@ pub struct SplineRecipe {
     log_volume: f64,
     /// Constants per variable.
     axes: Vec<Py<SplineAxis>>,
-    /// The multilinear form of the normaliser in values at nodes, one index per axis, the last one running fastest.
-    form: Py<PyArray1<f64>>,
+    /// The multilinear form of the normaliser in values at nodes, one index per axis, the last one running fastest;
+    /// `None` if it would be too large.
+    form: Option<Py<PyArray1<f64>>>,
 }
 
 /// One axis of a spline recipe.
@@ -132,6 +139,6 @@ fn recipe<'py>(py: Python<'py>, family: &density::Family) -> Option<PyResult<Bou
         };
         let axes = recipe.axes.into_iter().zip(family.support().grid().axes()).map(axis).collect::<PyResult<_>>()?;
         let (components, log_volume) = (recipe.components, recipe.log_volume);
-        SplineRecipe { components, log_volume, axes, form: keep(recipe.form) }.into_bound_py_any(py)
+        SplineRecipe { components, log_volume, axes, form: recipe.form.map(keep) }.into_bound_py_any(py)
     })
 }

@@ -12,12 +12,15 @@ use super::mesh::{Degree, Element, Shape};
 use crate::interrupt::checkpoint;
 use crate::moments::gasp::GrundmannMoellerRule;
 
-/// Simplices take the rule with positive weights up to this many nodes.
-const MAX_POSITIVE: usize = 10_000;
+/// Simplices take the rule with positive weights up to this many nodes. In six variables and degree 4 it has 3600, where
+/// the other one has 36.
+const MAX_POSITIVE: usize = 3_000;
 /// Up to this many nodes they take it where the Grundmann-Moeller rule would lose digits.
 const MAX_POSITIVE_AGAINST_CANCELLATION: usize = 50_000;
 /// An alternating rule loses digits where the magnitudes of its weights, which sum to 1, add up to this.
 const CANCELLATION: f64 = 30.0;
+/// The number of nodes that are visited together.
+const BLOCK: usize = 256;
 /// The largest number of nodes of a rule.
 const MAX_NODES: usize = 2_000_000;
 
@@ -98,6 +101,11 @@ impl CubatureRule {
         self.weights.len()
     }
 
+    /// The weights of all nodes.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
     /// Nodes with their weights.
     pub fn iter(&self) -> impl Iterator<Item = (&[f64], f64)> {
         (0..self.len()).map(|at| (&self.nodes[at * self.width..(at + 1) * self.width], self.weights[at]))
@@ -141,6 +149,23 @@ impl MeshCubature {
         match shape {
             Shape::Cuboid(..) => &self.cuboid,
             Shape::Simplex(_) => &self.simplex,
+        }
+    }
+
+    /// Visits all nodes of an element in blocks: their local coordinates, the first ones of all nodes first, and weights
+    /// that sum to 1. `points` is memory for the coordinates.
+    pub fn visit_blocks(&self, element: &Element, points: &mut Vec<f64>, mut visit: impl FnMut(&[f64], &[f64])) {
+        checkpoint();
+        let n = element.bin.len();
+        let rule = self.of(&element.shape);
+        let mut t = vec![0.0; n];
+        for (nodes, weights) in rule.nodes.chunks(BLOCK * rule.width).zip(rule.weights.chunks(BLOCK)) {
+            points.resize(weights.len() * n, 0.0);
+            for (i, node) in nodes.chunks_exact(rule.width).enumerate() {
+                element.shape.at(node, &mut t);
+                t.iter().enumerate().for_each(|(j, t)| points[j * weights.len() + i] = *t);
+            }
+            visit(points, weights);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Why a density cannot be made or evaluated.
 
 use super::mesh::MeshError;
-use crate::formula::{MembershipError, Var};
+use crate::formula::{Constraint, MembershipError, Var};
 use crate::region::{RegionError, Unbounded};
 
 /// Why a family cannot be compiled, or a question cannot be answered.
@@ -25,7 +25,28 @@ pub enum DensityError {
     /// The settings of the family are out of range.
     #[error("{0}")]
     Settings(String),
-    /// The number of parameters or coordinates does not fit.
+    /// More bins are cut by slanted walls than there is memory for.
+    #[error(
+        "slanted walls cut {bins} bins in {tables} different ways, and each way needs a table of its own; at most \
+         {most} tables fit: use about {fitting:.2} times as many knots per axis"
+    )]
+    CutBins {
+        /// How many bins are cut.
+        bins: usize,
+        /// In how many different ways.
+        tables: usize,
+        /// How many tables fit.
+        most: usize,
+        /// By which factor the number of knots would have to change.
+        fitting: f64,
+    },
+    /// The form of a normaliser has too many entries to be written out for a tensor framework.
+    #[error(
+        "written out for all bins, the normaliser would be too large; only the CPU can be used with so many knots, and \
+         first derivatives with respect to parameters alone"
+    )]
+    DenseForm,
+    /// The number of parameters does not fit.
     #[error("{given} numbers given; {what} come in rows of {wanted}")]
     Length {
         /// What the numbers are.
@@ -34,6 +55,14 @@ pub enum DensityError {
         given: usize,
         /// How many numbers make up a row.
         wanted: usize,
+    },
+    /// The number of coordinates of points does not fit.
+    #[error("{given} numbers given; points come in rows of one number per variable: {variables}")]
+    Points {
+        /// How many numbers were given.
+        given: usize,
+        /// The variables, in the order of the coordinates.
+        variables: String,
     },
     /// The numbers of parameter vectors and points do not match.
     #[error("{params} parameter vectors and {points} points; give one parameter vector, or one for each point")]
@@ -77,5 +106,16 @@ impl From<MeshError> for DensityError {
             MeshError::Unbounded(error) => error.into(),
             MeshError::Simplices(_) => DensityError::Settings(error.to_string()),
         }
+    }
+}
+
+impl DensityError {
+    /// Checks that points come in rows of one coordinate per variable.
+    pub(crate) fn check_points(constraint: &Constraint, points: &[f64]) -> Result<(), DensityError> {
+        if points.len().is_multiple_of(constraint.reals.len()) {
+            return Ok(());
+        }
+        let names: Vec<&str> = constraint.reals.iter().map(Var::name).collect();
+        Err(DensityError::Points { given: points.len(), variables: names.join(", ") })
     }
 }

@@ -15,6 +15,7 @@ use super::kind::{Expansion, FamilyKind, Form};
 use super::support::Support;
 use super::weights::log_sum_exp;
 use super::{BinIndex, Grid, Settings};
+use crate::random::Stream;
 use crate::region::Region;
 
 /// A family of densities compiled on a constraint: immutable, cheap to clone, shared between threads.
@@ -52,9 +53,9 @@ impl Row {
 }
 
 /// An integral that is smaller than this fraction of the terms it is a sum of is computed again, by cubature.
-const CANCELLATION: f64 = 1e-3;
+pub(super) const CANCELLATION: f64 = 1e-3;
 /// A component whose integral is smaller than this has no mass.
-const NO_MASS: f64 = 1e-280;
+pub(super) const NO_MASS: f64 = 1e-280;
 /// The number of points per parallel task.
 const BLOCK: usize = 2048;
 
@@ -104,10 +105,52 @@ impl Family {
         self.kind.num_components()
     }
 
+    /// What is added to every parameter vector to make `theta`, the numbers that the documentation of the kind of
+    /// family explains: values and derivatives of splines, coefficients of polynomials, log-weights of histograms. So
+    /// zeros are close to the uniform density, and exactly uniform for a family of one component.
+    ///
+    /// ```
+    /// use pal::density::{Family, Knots, SplineSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x] = reals(["x"]);
+    /// let interval = Region::new(&x.between(0, 4).into())?;
+    /// let knots = Knots::Uniform(3);
+    /// let family = |components| Family::new(&interval, &SplineSettings { knots: knots.clone(), components }.into());
+    /// // A logit, three values and three derivatives.
+    /// assert_eq!(family(1)?.offset(), [0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
+    /// assert_eq!(family(1)?.log_prob(&[0.0; 7], &[1.0])?, [-4f64.ln()]);
+    /// // Of two components, one rises where the other falls.
+    /// let log_prob = family(2)?.log_prob(&[0.0; 14], &[0.5, 2.0, 3.5])?;
+    /// assert!(log_prob.iter().all(|log_prob| (log_prob + 4f64.ln()).abs() < 0.2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn offset(&self) -> &[f64] {
+        self.kind.offset()
+    }
+
+    /// The parameters whose `theta` is given, row by row: the difference to [`Family::offset`].
+    pub fn params_of(&self, theta: &[f64]) -> Vec<f64> {
+        theta.iter().zip(self.offset().iter().cycle()).map(|(theta, offset)| theta - offset).collect()
+    }
+
+    fn theta(&self, params: &[f64]) -> Vec<f64> {
+        let mut theta = params.to_vec();
+        for row in theta.chunks_mut(self.num_params()) {
+            row.iter_mut().zip(self.offset()).for_each(|(theta, offset)| *theta += offset);
+        }
+        theta
+    }
+
+    /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of points
+    /// for each component, row by row in a flat vector; clusters may be empty. Random numbers tell components apart.
+    pub fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
+        self.params_of(&self.kind.start(clusters, noise))
+    }
+
     /// Random parameter vectors, row by row, with independent standard normal entries.
     pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
         let row = |row: usize| {
-            let mut stream = crate::random::Stream::new(seed, row as u64);
+            let mut stream = Stream::new(seed, row as u64);
             (0..self.num_params()).map(|_| stream.normal()).collect::<Vec<f64>>()
         };
         (0..rows).flat_map(row).collect()
@@ -131,7 +174,7 @@ impl Family {
         parts.zip(cotangent.par_chunks(components)).for_each(|(((gradient, row), params), cotangent)| {
             let mut coefficients = vec![0.0; self.kind.gradient_len()];
             self.pull_back_integrals(row, cotangent, &mut coefficients);
-            self.kind.pull_back(params, &coefficients, gradient);
+            self.kind.pull_back(&self.theta(params), &coefficients, gradient);
         });
         Ok(gradient)
     }
@@ -152,6 +195,11 @@ impl Family {
 
     fn log_prob_of(&self, row: &Row, point: &[f64], inside: bool) -> f64 {
         if !inside { f64::NEG_INFINITY } else { self.density_of(row).log_density_inside(point) }
+    }
+
+    /// Checks that points come in rows of one coordinate per variable.
+    pub fn check_points(&self, points: &[f64]) -> Result<(), DensityError> {
+        DensityError::check_points(self.support().constraint(), points)
     }
 
     /// Whether each point may have a positive density: whether it satisfies the constraint. Parts of the constraint
@@ -279,8 +327,8 @@ impl Family {
         }
     }
 
-    /// Checks parameter vectors and computes their coefficients, integrals and weights.
-    pub(crate) fn rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
+    /// Checks parameter vectors and computes their `theta` and their coefficients.
+    pub(crate) fn expansions(&self, params: &[f64]) -> Result<(Vec<f64>, Vec<Expansion>), DensityError> {
         let per = self.num_params();
         if params.is_empty() || !params.len().is_multiple_of(per) {
             return Err(DensityError::Length { what: "parameters", given: params.len(), wanted: per });
@@ -288,20 +336,28 @@ impl Family {
         if let Some(at) = params.iter().position(|p| !p.is_finite()) {
             return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at] });
         }
-        let expansions: Vec<Expansion> = params.par_chunks(per).map(|params| self.kind.expand(params)).collect();
+        let theta = self.theta(params);
+        let expansions: Vec<Expansion> = theta.par_chunks(per).map(|theta| self.kind.expand(theta)).collect();
         if let Some(row) = expansions.iter().position(|e| e.coefficients.iter().any(|c| !c.is_finite())) {
             let size = |column: &usize| params[row * per + column].abs();
             let column = (0..per).max_by(|a, b| size(a).total_cmp(&size(b))).unwrap_or(0);
             return Err(DensityError::Parameter { row, column, value: params[row * per + column] });
         }
+        Ok((theta, expansions))
+    }
+
+    /// Checks parameter vectors and computes their coefficients, integrals and weights.
+    pub(crate) fn rows(&self, params: &[f64]) -> Result<Vec<Row>, DensityError> {
+        let (theta, expansions) = self.expansions(params)?;
+        let per = self.num_params();
         let integrals = self.integrals(self.kind.normaliser(), self.support(), &[], &expansions);
         let components = self.num_components();
-        let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(params.par_chunks(per));
+        let parts = expansions.into_par_iter().zip(integrals.par_chunks(components)).zip(theta.par_chunks(per));
         Ok(parts
-            .map(|((expansion, integrals), params)| {
+            .map(|((expansion, integrals), theta)| {
                 let log = |(i, scale): (&f64, &f64)| if *i < NO_MASS { f64::NEG_INFINITY } else { i.ln() + scale };
                 let log_integrals: Vec<f64> = integrals.iter().zip(&expansion.log_scales).map(log).collect();
-                let weights = self.kind.log_weights(params, &log_integrals);
+                let weights = self.kind.log_weights(theta, &log_integrals);
                 let log_weights = weights.iter().zip(&expansion.log_scales).map(|(w, s)| w + s).collect();
                 Row { expansion, log_integrals, log_weights }
             })
@@ -349,9 +405,7 @@ impl Family {
     /// The number of points, if it fits the number of parameter vectors.
     fn pair(&self, rows: usize, points: &[f64]) -> Result<usize, DensityError> {
         let dimension = self.dimension();
-        if !points.len().is_multiple_of(dimension) {
-            return Err(DensityError::Length { what: "points", given: points.len(), wanted: dimension });
-        }
+        self.check_points(points)?;
         let count = points.len() / dimension;
         if rows != 1 && rows != count {
             return Err(DensityError::Pairing { params: rows, points: count });
@@ -425,10 +479,11 @@ impl Family {
     }
 
     fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
+        let theta = self.theta(params);
         let mut integrals = vec![0.0; row.log_integrals.len()];
-        self.kind.pull_back_weights(params, &row.log_integrals, &sums.weights, gradient, &mut integrals);
+        self.kind.pull_back_weights(&theta, &row.log_integrals, &sums.weights, gradient, &mut integrals);
         self.pull_back_integrals(row, &integrals, &mut sums.coefficients);
-        self.kind.pull_back(params, &sums.coefficients, gradient);
+        self.kind.pull_back(&theta, &sums.coefficients, gradient);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::formula::{SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::region::Region;
 
 /// The version that this code writes and reads.
-const VERSION: &str = "pal-density-2";
+const VERSION: &str = "pal-density-3";
 
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -20,9 +20,26 @@ pub trait ComponentFunctions: Send + Sync {
     /// The value of one component at local coordinates of a bin.
     fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64;
 
+    /// The values of one component at many points of a bin, as many as `out` has room for. Their first local coordinates
+    /// come first, then the second ones, and so on. The bin holds a part of the support.
+    fn values_at_points(&self, component: usize, bin: &[BinIndex], points: &[f64], out: &mut [f64]) {
+        let count = out.len();
+        let mut t = vec![0.0; bin.len()];
+        for (i, out) in out.iter_mut().enumerate() {
+            t.iter_mut().enumerate().for_each(|(j, t)| *t = points[j * count + i]);
+            *out = self.value(component, bin, &t);
+        }
+    }
+
     /// The logarithm of the value of one component. A kind of family whose values may underflow overrides this.
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.value(component, bin, t).ln()
+    }
+
+    /// The factor of one component that depends on the coordinate of one axis, if every component is a product of such
+    /// factors on a bin: then coordinates are independent inside boxes.
+    fn factor(&self, _component: usize, _axis: usize, _bin: &[BinIndex], _t: f64) -> Option<f64> {
+        None
     }
 
     /// Moves a point from a bin that holds no part of the constraint to one that does, if it lies on the edge between

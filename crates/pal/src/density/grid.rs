@@ -115,6 +115,11 @@ impl Axis {
         self.starts[bin.get()] + t * self.width_fraction(bin)
     }
 
+    /// The ends of the bins as fractions of the length of the axis, from 0 to 1.
+    pub(crate) fn edge_fractions(&self) -> &[f64] {
+        &self.starts
+    }
+
     /// The position at a fraction of the axis, rounded: the lower end at 0, the upper end at 1.
     pub(crate) fn at_fraction(&self, fraction: f64) -> f64 {
         let (high, low) = self.rounded[0];

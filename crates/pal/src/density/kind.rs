@@ -4,8 +4,10 @@
 //! Its numbers go through three stages:
 //!
 //! ```text
-//! parameters  --expand-->  coefficients of the components  --Form-->  integrals I_c  --log_weights-->  l_c
+//! theta  --expand-->  coefficients of the components  --Form-->  integrals I_c  --log_weights-->  l_c
 //! ```
+//!
+//! where `theta` is the sum of [`FamilyKind::offset`] and the parameters: zeros stand for a density close to uniform.
 //!
 //! Everything else (log-densities, gradients, probabilities, samples, modes, files) is written once, on top of these. A
 //! new kind is a folder beside `spline` with an implementation of [`FamilyKind`] and of [`Compile`], and one line in
@@ -20,7 +22,9 @@ use super::file::{FileError, FileTensors, NamedTensor};
 use super::functions::Differentiable;
 use super::grid::BinIndex;
 use super::mesh::{Degree, Mesh};
+use super::patches::PatchSearch;
 use super::registry::Settings;
+use super::row_kernel::RowKernel;
 use super::support::Support;
 use crate::random::Stream;
 use crate::region::Region;
@@ -62,25 +66,29 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
     /// The degree of the components on a bin.
     fn degree(&self) -> Degree;
 
+    /// What is added to every parameter vector: with `theta = offset + parameters`, zeros are close to the uniform
+    /// density and their components differ. Kinds compute with `theta`.
+    fn offset(&self) -> &[f64];
+
     /// The length of a gradient with respect to the coefficients, which may hold more than one number per coefficient.
     fn gradient_len(&self) -> usize;
 
-    /// Turns parameters into coefficients.
-    fn expand(&self, params: &[f64]) -> Expansion;
+    /// Turns `theta` into coefficients.
+    fn expand(&self, theta: &[f64]) -> Expansion;
 
     /// Adds to `gradient`, the gradient with respect to the parameters, what a gradient `from` with respect to the
     /// coefficients contributes: a vector-Jacobian product of [`FamilyKind::expand`].
-    fn pull_back(&self, params: &[f64], from: &[f64], gradient: &mut [f64]);
+    fn pull_back(&self, theta: &[f64], from: &[f64], gradient: &mut [f64]);
 
     /// The logarithms `l_c` of the weights, given the logarithms of the integrals of the components over the support,
     /// scales included.
-    fn log_weights(&self, params: &[f64], log_integrals: &[f64]) -> Vec<f64>;
+    fn log_weights(&self, theta: &[f64], log_integrals: &[f64]) -> Vec<f64>;
 
     /// The vector-Jacobian product of [`FamilyKind::log_weights`]: given the gradient `weights` with respect to `l_c`,
     /// adds to the gradient with respect to the parameters and to the one with respect to the log-integrals.
     fn pull_back_weights(
         &self,
-        params: &[f64],
+        theta: &[f64],
         log_integrals: &[f64],
         weights: &[f64],
         gradient: &mut [f64],
@@ -117,8 +125,31 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
         false
     }
 
-    /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of points
-    /// for each component, row by row in a flat vector; clusters may be empty. Random numbers tell components apart.
+    /// The logarithms of the probabilities of the components, where no integral is needed to know them: the components
+    /// are normalised one by one. Those without mass still have to be left out.
+    fn log_component_probabilities(&self, _theta: &[f64]) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// The patches of the support, made when they are first needed; `None` if this kind knows no masses of patches
+    /// except by cubature.
+    fn patches(&self) -> Option<&dyn PatchSearch> {
+        None
+    }
+
+    /// The fused pass in float32, if this kind has one.
+    fn kernel_f32(&self) -> Option<&dyn RowKernel<f32>> {
+        None
+    }
+
+    /// The fused pass in float64, if this kind has one.
+    fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
+        None
+    }
+
+    /// The `theta` of a density that already resembles the data, for training to begin with. There is one cluster of
+    /// points for each component, row by row in a flat vector; clusters may be empty. Random numbers tell components
+    /// apart.
     fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64>;
 
     /// Whether single parameters have such different effects that training wants one factor for each, fitted to the

@@ -51,6 +51,11 @@ pub(crate) struct Element {
 pub(crate) struct ElementIndex(u32);
 
 impl ElementIndex {
+    /// The element at a position in [`Mesh::elements`].
+    pub fn new(position: u32) -> ElementIndex {
+        ElementIndex(position)
+    }
+
     /// The position in [`Mesh::elements`].
     pub fn get(self) -> usize {
         self.0 as usize
@@ -72,6 +77,8 @@ pub struct Mesh {
     pub(crate) grid: Arc<Grid>,
     pub(crate) elements: Vec<Element>,
     pub(crate) cells: usize,
+    /// For each cell where its elements end; they start where those of the cell before it end.
+    pub(crate) cell_ends: Vec<usize>,
 }
 
 impl Mesh {
@@ -81,7 +88,19 @@ impl Mesh {
         let cut = region.with_knots(&inner.collect::<Vec<_>>())?;
         let cells = cut.decompose()?;
         let parts: Vec<Vec<Element>> = cells.par_iter().map(|cell| elements(cell, grid)).collect::<Result<_, _>>()?;
-        Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements: parts.into_iter().flatten().collect() })
+        let mut end = 0;
+        let cell_ends = parts.iter().map(|part| {
+            end += part.len();
+            end
+        });
+        let cell_ends = cell_ends.collect();
+        Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements: parts.into_iter().flatten().collect(), cell_ends })
+    }
+
+    /// The elements of every cell.
+    pub(crate) fn by_cell(&self) -> impl Iterator<Item = &[Element]> {
+        let starts = std::iter::once(0).chain(self.cell_ends.iter().copied());
+        starts.zip(&self.cell_ends).map(|(start, end)| &self.elements[start..*end])
     }
 
     /// The indices of all elements, in order.

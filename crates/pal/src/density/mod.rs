@@ -37,8 +37,10 @@
 //!   values and the recipe with which tensor frameworks compute log-densities by themselves.
 //! - `family`: batches and their gradients. [`Family`].
 //! - `single`: one density. [`Density`].
+//! - `offset`: why parameters of zero are close to the uniform density.
 //! - `functions`: the components of one density as functions of a point, which queries are written against.
 //!   [`ComponentFunctions`].
+//! - `patches`: where samples of a component lie. [`PatchSearch`].
 //! - `support`, `grid`, `mesh`, `occupied`, `knots`: what densities live on. [`Support`], [`Grid`], [`Mesh`],
 //!   [`Knots`].
 //! - `cubature`, `gauss`, `chebyshev`, `weights`: numerical tools.
@@ -57,9 +59,13 @@ pub(crate) mod grid;
 mod histogram;
 mod kind;
 mod knots;
+pub(crate) mod lanes;
 pub(crate) mod mesh;
 pub(crate) mod occupied;
+mod offset;
+pub(crate) mod patches;
 mod registry;
+mod row_kernel;
 mod single;
 mod spline;
 mod sum_of_squares;
@@ -75,9 +81,12 @@ pub use grid::{Axis, BinIndex, Grid};
 pub use histogram::{HistogramMixture, HistogramRecipe, HistogramSettings};
 pub use kind::{Compile, Expansion, FamilyKind, Form};
 pub use knots::Knots;
+pub use lanes::Real;
 pub use mesh::{Degree, Mesh, MeshError};
+pub use patches::{ChosenPatch, PatchQuery, PatchSearch};
 pub use registry::Settings;
+pub use row_kernel::{LocatedPoints, Precision, RowInput, RowKernel, RowLogProb};
 pub use single::Density;
-pub use spline::{MAX_SPLINE_DIMENSION, SplineAxis, SplineMixture, SplineRecipe, SplineSettings};
+pub use spline::{MAX_SPLINE_DIMENSION, SplineAxis, SplineMixture, SplineRecipe, SplineSettings, student_t_shape};
 pub use sum_of_squares::{Basis, Conditioning, Subset, SumOfSquares, SumOfSquaresRecipe, SumOfSquaresSettings};
 pub use support::{Chart, Part, Support};

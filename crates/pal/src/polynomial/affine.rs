@@ -15,7 +15,7 @@ use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
 use super::Polynomial;
-use super::error::{Budget, PolynomialError, TERM_STEPS, check_bits};
+use super::error::{PolynomialError, TERM_STEPS, WorkLimit, check_bits};
 use super::monomial::Monomial;
 use super::product::{check_memory, fractions, words};
 use super::terms::{Cleared, Terms, clear_denominators, coefficient_bits};
@@ -38,7 +38,7 @@ impl Polynomial {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn affine(&self, changes: &BTreeMap<Var, (Rational, Rational)>) -> Result<Polynomial, PolynomialError> {
-        let mut budget = Budget::new();
+        let mut budget = WorkLimit::new();
         let changes: Vec<(u32, &(Rational, Rational))> = (0..)
             .zip(&self.variables)
             .filter_map(|(v, variable)| changes.get(variable).map(|change| (v, change)))
@@ -79,7 +79,7 @@ fn change_one(
     variable: u32,
     scale: &Rational,
     shift: &Rational,
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
 ) -> Result<UBig, PolynomialError> {
     let degree = terms.iter().map(|(m, _)| usize::from(m.exponent(variable))).max().unwrap_or(0);
     let longest = terms.iter().map(|(_, n)| bit_length(n)).max().unwrap_or(0);

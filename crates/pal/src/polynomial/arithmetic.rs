@@ -2,7 +2,7 @@
 
 use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
-use super::error::{Budget, PolynomialError};
+use super::error::{PolynomialError, WorkLimit};
 use super::product::{power, product};
 use super::{Polynomial, sorted_union};
 use crate::number::Rational;
@@ -22,13 +22,13 @@ impl Polynomial {
     pub fn mul(&self, other: &Polynomial) -> Result<Polynomial, PolynomialError> {
         let variables = sorted_union([self.variables.as_slice(), &other.variables]);
         let (a, b) = (self.terms_over(&variables), other.terms_over(&variables));
-        let terms = product(&a, &b, &mut Budget::new())?;
+        let terms = product(&a, &b, &mut WorkLimit::new())?;
         Ok(Polynomial::trimmed(variables, terms))
     }
 
     /// Returns `self^exponent`; `0^0` is 1.
     pub fn pow(&self, exponent: u32) -> Result<Polynomial, PolynomialError> {
-        let terms = power(&self.terms, u64::from(exponent), &mut Budget::new())?;
+        let terms = power(&self.terms, u64::from(exponent), &mut WorkLimit::new())?;
         Ok(Polynomial::trimmed(self.variables.clone(), terms))
     }
 }

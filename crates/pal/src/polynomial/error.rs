@@ -170,11 +170,11 @@ pub enum ParseProblem {
 }
 
 /// The number of elementary steps that an operation may still take.
-pub(super) struct Budget(u64);
+pub(super) struct WorkLimit(u64);
 
-impl Budget {
+impl WorkLimit {
     pub(super) fn new() -> Self {
-        Budget(MAX_WORK)
+        WorkLimit(MAX_WORK)
     }
 
     pub(super) fn charge(&mut self, steps: u64) -> Result<(), PolynomialError> {

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use super::error::{Budget, MAX_DEGREE, MAX_NESTING, ParseError, ParseProblem, PolynomialError, check_bits};
+use super::error::{MAX_DEGREE, MAX_NESTING, ParseError, ParseProblem, PolynomialError, WorkLimit, check_bits};
 use super::lexer::{Symbol, Token, shorten, tokens};
 use super::monomial::Monomial;
 use super::nearest::nearest;
@@ -66,7 +66,8 @@ fn parse(text: &str, scope: Option<&[Var]>) -> Result<Polynomial, ParseError> {
     }
     let known = scope.map(|scope| sorted_union([scope]));
     let variables = variables(&tokens, known.as_deref().unwrap_or_default());
-    let mut parser = Parser { tokens: &tokens, at: 0, variables: &variables, known, depth: 0, budget: Budget::new() };
+    let mut parser =
+        Parser { tokens: &tokens, at: 0, variables: &variables, known, depth: 0, budget: WorkLimit::new() };
     let terms = parser.sum()?;
     let token = parser.peek();
     match token.symbol {
@@ -95,7 +96,7 @@ struct Parser<'t> {
     variables: &'t [Var],
     known: Option<Vec<Var>>,
     depth: usize,
-    budget: Budget,
+    budget: WorkLimit,
 }
 
 fn at(token: &Token, problem: ParseProblem) -> ParseError {

@@ -12,7 +12,7 @@ use std::ops::{AddAssign, Mul};
 use dashu_int::UBig;
 use dashu_int::ops::BitTest;
 
-use super::error::{Budget, MAX_TERMS, MAX_WORDS, PolynomialError, TERM_STEPS, check_bits, check_degree};
+use super::error::{MAX_TERMS, MAX_WORDS, PolynomialError, TERM_STEPS, WorkLimit, check_bits, check_degree};
 use super::monomial::Monomial;
 use super::packing::{PackedState, Packing};
 use super::terms::{Cleared, Terms, clear_denominators, coefficient_bits};
@@ -20,7 +20,7 @@ use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational, bit_length};
 
 /// Returns `a * b`.
-pub(super) fn product(a: &Terms, b: &Terms, budget: &mut Budget) -> Result<Terms, PolynomialError> {
+pub(super) fn product(a: &Terms, b: &Terms, budget: &mut WorkLimit) -> Result<Terms, PolynomialError> {
     let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     check_degree(u64::from(a.degree()) + u64::from(b.degree()))?;
     match few.iter().next() {
@@ -31,7 +31,7 @@ pub(super) fn product(a: &Terms, b: &Terms, budget: &mut Budget) -> Result<Terms
 }
 
 /// Returns `base^exponent` by repeated squaring; `0^0` is 1.
-pub(super) fn power(base: &Terms, exponent: u64, budget: &mut Budget) -> Result<Terms, PolynomialError> {
+pub(super) fn power(base: &Terms, exponent: u64, budget: &mut WorkLimit) -> Result<Terms, PolynomialError> {
     if exponent == 0 {
         return Ok(Terms::constant(Rational::ONE));
     }
@@ -60,7 +60,7 @@ fn by_one_term(
     many: &Terms,
     monomial: &Monomial,
     coefficient: &Rational,
-    budget: &mut Budget,
+    budget: &mut WorkLimit,
 ) -> Result<Terms, PolynomialError> {
     let mut result = many.times_monomial(monomial);
     let (bits, own_bits) = (many.bits(), coefficient_bits(coefficient));
@@ -73,7 +73,7 @@ fn by_one_term(
     Ok(result)
 }
 
-fn by_many_terms(few: &Terms, many: &Terms, budget: &mut Budget) -> Result<Terms, PolynomialError> {
+fn by_many_terms(few: &Terms, many: &Terms, budget: &mut WorkLimit) -> Result<Terms, PolynomialError> {
     let (a, b) = (clear_denominators(few.iter()), clear_denominators(many.iter()));
     let packing = Packing::of_product(few, many);
     let pairs = few.len() as u64 * many.len() as u64;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::error::{Budget, PolynomialError, check_bits};
+use super::error::{PolynomialError, WorkLimit, check_bits};
 use super::monomial::Monomial;
 use super::product::{check_memory, power, product};
 use super::terms::Terms;
@@ -28,7 +28,7 @@ impl Polynomial {
         let positions: Vec<u32> = self.variables.iter().map(place).collect();
         let mut terms: Terms = self.terms.iter().map(|(m, c)| (m.renamed(&positions), c.clone())).collect();
         let shift: Vec<u32> = (0..outputs.len() as u32).map(|v| first_output + v).collect();
-        let mut budget = Budget::new();
+        let mut budget = WorkLimit::new();
         for (at, image) in used.into_iter().enumerate() {
             let image = image.terms_over(&outputs).moved(&shift);
             terms = replace(terms, at as u32, &image, &mut budget)?;
@@ -51,7 +51,7 @@ impl Polynomial {
 }
 
 /// Replaces one variable by a sum of monomials in other variables, by Horner's rule.
-fn replace(terms: Terms, variable: u32, image: &Terms, budget: &mut Budget) -> Result<Terms, PolynomialError> {
+fn replace(terms: Terms, variable: u32, image: &Terms, budget: &mut WorkLimit) -> Result<Terms, PolynomialError> {
     let mut by_exponent: BTreeMap<u16, Terms> = BTreeMap::new();
     for (monomial, coefficient) in terms {
         let (rest, exponent) = monomial.split(variable);

@@ -32,7 +32,7 @@ impl Family {
     /// let settings = SumOfSquaresSettings { degree: Some(1), components: 1, basis: Default::default(), subset: None };
     /// let family = Family::new(&square, &Settings::SumOfSquares(settings))?;
     /// // The first basis polynomial is constant: this density is uniform.
-    /// let below = family.event(&x.le(&y))?.probability(&[0.0, 1.0, 0.0, 0.0])?;
+    /// let below = family.event(&x.le(&y))?.probability(&[0.0; 4])?;
     /// assert!((below[0] - 0.5).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -24,7 +24,7 @@ impl Density {
     /// let settings = SumOfSquaresSettings { degree: Some(1), components: 1, basis: Default::default(), subset: None };
     /// let family = Family::new(&triangle, &Settings::SumOfSquares(settings))?;
     /// // Uniform on the triangle: given y = 1/4, x is uniform on [0, 3/4].
-    /// let density = family.density(&[0.0, 1.0, 0.0, 0.0])?.given(&[("y", 0.25)])?;
+    /// let density = family.density(&[0.0; 4])?.given(&[("y", 0.25)])?;
     /// assert!((density.log_prob(&[0.5])[0].exp() - 4.0 / 3.0).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

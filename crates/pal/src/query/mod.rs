@@ -51,7 +51,9 @@
 //! - `slice`: slices of boxes and simplices at fixed coordinates.
 //! - `univariate`: a polynomial on [0, 1], its integral and the inverse of that.
 //! - `expectation`: means, covariances and expectations of polynomials. [`Expectation`], [`Density::mean`].
-//! - `sample`: sampling. [`Sampler`], [`Density::sample`].
+//! - `sample`: many samples of one density. [`Sampler`], [`Density::sample`].
+//! - `rows`: few samples of each of many densities, for [`Family::sample`].
+//! - `walk`: one sample inside one element, coordinate by coordinate.
 //! - `mode`: the search for a mode. [`Mode`], [`ModeOptions`], [`ModeStop`].
 //! - `entropy`: the adaptive cubature of entropies. [`Entropy`], [`EntropyOptions`].
 //! - `error`: why a question has no answer. [`QueryError`].
@@ -83,10 +85,12 @@ mod expectation;
 mod given;
 mod marginal;
 mod mode;
+mod rows;
 mod sample;
 mod shape;
 mod slice;
 mod univariate;
+mod walk;
 
 pub use entropy::{Entropy, EntropyOptions};
 pub use error::QueryError;

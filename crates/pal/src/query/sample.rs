@@ -1,10 +1,10 @@
 //! Independent samples by inverse transform sampling, without rejection (PAL paper, Section 5).
 //!
 //! A sample takes n + 1 uniform numbers. The first chooses a component and an element of the mesh by their exact joint
-//! mass. The others determine the coordinates s_1 .. s_n of the element (see [`crate::density::mesh`]) one after the
-//! other: given those before, the density of s_k is a polynomial in one variable, known from cubature over the
-//! coordinates after it, and its distribution function is inverted. The paper does the same with the variables
-//! themselves; in coordinates of an element no marginal has to be pieced together.
+//! mass. The others determine the coordinates of the element one after the other (see `walk`).
+//!
+//! A [`Sampler`] computes the masses of all components on all elements, which pays for many samples of one density. For
+//! few samples of each of many densities see `rows`.
 //!
 //! Rounding may push a sample out of the constraint by an ulp. It is then moved towards a point inside its element
 //! until exact evaluation says that it is inside.
@@ -14,11 +14,10 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::error::QueryError;
-use super::univariate::Univariate;
-use crate::density::Density;
-use crate::density::cubature::{CubatureRule, MeshCubature};
-use crate::density::gauss::Gauss;
-use crate::density::mesh::{Element, ElementIndex, Shape};
+use super::walk::{PointValues, Rules, Target, Walk};
+use crate::density::cubature::MeshCubature;
+use crate::density::mesh::{Element, ElementIndex};
+use crate::density::{Density, Support};
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
 
@@ -27,7 +26,7 @@ const BATCH: usize = 1 << 20;
 /// The largest number of samples of one element that one task draws.
 const GROUP: usize = 2048;
 /// The largest fraction of the mass that may lie in elements without any float64 point; more is an error.
-const NEGLIGIBLE: f64 = 1e-9;
+pub(super) const NEGLIGIBLE: f64 = 1e-9;
 
 /// A density prepared for sampling: the masses of all components on all elements, and quadrature rules.
 pub struct Sampler {
@@ -35,7 +34,7 @@ pub struct Sampler {
     /// Running sums of the masses of all (component, element) pairs that have mass; the last is 1.
     cumulative: Vec<f64>,
     pairs: Vec<Pair>,
-    stages: Stages,
+    rules: Arc<Rules>,
 }
 
 /// A component and an element.
@@ -56,25 +55,13 @@ struct Draw {
     row: u32,
 }
 
-/// The quadrature rules of the n stages, in which one coordinate after the other is drawn.
-struct Stages {
-    cuboid: Vec<Stage>,
-    simplex: Vec<Stage>,
-}
-
-struct Stage {
-    /// Nodes at which the density of the coordinate is computed.
-    gauss: Arc<Gauss>,
-    /// The rule that integrates over the coordinates after it.
-    inner: CubatureRule,
-}
-
 impl Density {
     /// Prepares sampling: computes the masses of all components on all elements.
     pub fn sampler(&self) -> Result<Sampler, QueryError> {
         let mesh = self.support.mesh();
-        let cubature = MeshCubature::new(self.dimension(), self.functions.degree());
-        let masses: Vec<Vec<f64>> = mesh.elements.par_iter().map(|element| self.masses(element, &cubature)).collect();
+        let rules = Rules::shared(self.dimension(), self.functions.degree());
+        let masses: Vec<Vec<f64>> =
+            mesh.elements.par_iter().map(|element| self.masses(element, &rules.cubature)).collect();
         let anchors = self.support.anchors();
         let (mut pairs, mut cumulative, mut total, mut lost) = (Vec::new(), Vec::new(), 0.0, 0.0);
         for (element, (masses, anchor)) in mesh.element_indices().zip(masses.iter().zip(anchors)) {
@@ -92,17 +79,7 @@ impl Density {
             return Err(QueryError::NoFloat64Point(lost / (lost + total)));
         }
         cumulative.iter_mut().for_each(|sum| *sum /= total);
-        let n = self.dimension();
-        let degree = self.functions.degree();
-        let stage = |like: fn(usize, usize) -> CubatureRule, inner: usize, here: usize, k: usize| Stage {
-            gauss: Gauss::with_points(here + 1),
-            inner: like(n - 1 - k, inner),
-        };
-        let stages = Stages {
-            cuboid: (0..n).map(|k| stage(CubatureRule::cuboid, degree.axis, degree.axis, k)).collect(),
-            simplex: (0..n).map(|k| stage(CubatureRule::simplex, degree.total, degree.total + n - 1 - k, k)).collect(),
-        };
-        Ok(Sampler { density: self.clone(), cumulative, pairs, stages })
+        Ok(Sampler { density: self.clone(), cumulative, pairs, rules })
     }
 
     /// Draws independent samples, row by row. The same seed gives the same samples for any number of threads.
@@ -127,11 +104,8 @@ impl Density {
     /// The masses of all components on an element.
     fn masses(&self, element: &Element, cubature: &MeshCubature) -> Vec<f64> {
         let mut masses = vec![0.0; self.weights.len()];
-        let mut values = masses.clone();
-        cubature.visit(element, |t, weight| {
-            self.functions.values(&element.bin, t, &mut values);
-            masses.iter_mut().zip(&values).for_each(|(mass, value)| *mass += weight * value);
-        });
+        let components = 0..masses.len();
+        PointValues::default().add_masses(&*self.functions, components, element, cubature, &mut masses);
         masses.iter().zip(&self.weights).map(|(mass, weight)| (mass * weight).max(0.0)).collect()
     }
 }
@@ -211,155 +185,37 @@ impl Sampler {
         let n = self.density.dimension();
         let pair = self.pairs[group[0].pair.0 as usize];
         let element = self.density.support.mesh().element(pair.element);
-        let mut walk = Walk::new(self, pair.component as usize, element);
-        let first = walk.density(0);
+        let target = Target { functions: &*self.density.functions, component: pair.component as usize, element };
+        let mut walk = Walk::new(&self.rules, n);
         let mut samples = Vec::with_capacity(group.len() * n);
-        let mut point = vec![0.0; n];
+        let (mut point, mut known) = (vec![0.0; n], 0);
         for draw in group {
             let u = &uniforms[draw.row as usize * (n + 1)..][..n + 1];
-            walk.set(0, first.inverse(u[1]));
-            for k in 1..n {
-                let s = walk.density_into(k).inverse(u[k + 1]);
-                walk.set(k, s);
-            }
-            self.density.support.grid().point_at(&element.bin, &walk.t, &mut point);
-            self.move_inside(&mut point, pair.element);
+            walk.draw(&target, &u[1..], known);
+            known = walk.common(&target);
+            walk.point(&target, self.density.support(), &mut point);
+            move_inside(self.density.support(), &mut point, pair.element);
             samples.extend_from_slice(&point);
         }
         samples
     }
+}
 
-    /// Moves a point into the constraint if rounding has put it outside.
-    fn move_inside(&self, point: &mut [f64], element: ElementIndex) {
-        let membership = self.density.support.membership();
+/// Moves a point into the constraint if rounding has put it outside. The element that it was drawn from has an anchor.
+pub(super) fn move_inside(support: &Support, point: &mut [f64], element: ElementIndex) {
+    let membership = support.membership();
+    if membership.contains(point) {
+        return;
+    }
+    let anchor = support.anchors()[element.get()].as_ref();
+    let anchor = anchor.expect("no sample is drawn from an element without an anchor");
+    let from = point.to_vec();
+    for halvings in (0..=52).rev() {
+        let step = 0.5f64.powi(halvings);
+        point.iter_mut().zip(&from).zip(anchor).for_each(|((p, from), to)| *p = from + step * (to - from));
         if membership.contains(point) {
             return;
         }
-        let anchor = &self.density.support.anchors()[element.get()];
-        let anchor = anchor.as_ref().expect("elements without an anchor have no pair in the sampler");
-        let from = point.to_vec();
-        for halvings in (0..=52).rev() {
-            let step = 0.5f64.powi(halvings);
-            point.iter_mut().zip(&from).zip(anchor).for_each(|((p, from), to)| *p = from + step * (to - from));
-            if membership.contains(point) {
-                return;
-            }
-        }
-        point.copy_from_slice(anchor);
     }
-}
-
-/// The state of drawing one sample in an element, whose coordinates are fixed one after the other.
-struct Walk<'s> {
-    sampler: &'s Sampler,
-    component: usize,
-    element: &'s Element,
-    /// The contribution of the coordinates fixed so far to the point, per stage.
-    base: Vec<Vec<f64>>,
-    /// The product of the coordinates fixed so far, per stage; for simplices only.
-    product: Vec<f64>,
-    values: Vec<f64>,
-    fitted: Vec<Option<Univariate>>,
-    t: Vec<f64>,
-}
-
-impl<'s> Walk<'s> {
-    fn new(sampler: &'s Sampler, component: usize, element: &'s Element) -> Self {
-        let n = element.bin.len();
-        Walk {
-            sampler,
-            component,
-            element,
-            base: vec![vec![0.0; n]; n + 1],
-            product: vec![1.0; n + 1],
-            values: Vec::new(),
-            fitted: vec![None; n],
-            t: vec![0.0; n],
-        }
-    }
-
-    fn stage(&self, k: usize) -> &'s Stage {
-        match &self.element.shape {
-            Shape::Cuboid(..) => &self.sampler.stages.cuboid[k],
-            Shape::Simplex(_) => &self.sampler.stages.simplex[k],
-        }
-    }
-
-    /// The density of coordinate k given those before it, up to a factor.
-    fn density(&mut self, k: usize) -> Univariate {
-        self.evaluate(k);
-        Univariate::from_values(&self.values)
-    }
-
-    /// The same in memory that is used again for every sample.
-    fn density_into(&mut self, k: usize) -> &Univariate {
-        self.evaluate(k);
-        let values = &self.values;
-        match &mut self.fitted[k] {
-            Some(fitted) => {
-                fitted.refit(values);
-                fitted
-            }
-            empty => empty.insert(Univariate::from_values(values)),
-        }
-    }
-
-    /// Computes the values of the density of coordinate k at the nodes of its stage.
-    fn evaluate(&mut self, k: usize) {
-        let stage = self.stage(k);
-        let n = self.t.len();
-        let functions = &self.sampler.density.functions;
-        self.values.clear();
-        for s in &stage.gauss.nodes {
-            let mut sum = 0.0;
-            for (node, weight) in stage.inner.iter() {
-                match &self.element.shape {
-                    Shape::Cuboid(low, high) => {
-                        self.t[..k].copy_from_slice(&self.base[k][..k]);
-                        self.t[k] = low[k] + s * (high[k] - low[k]);
-                        for (i, x) in node.iter().enumerate() {
-                            let j = k + 1 + i;
-                            self.t[j] = low[j] + x * (high[j] - low[j]);
-                        }
-                    }
-                    Shape::Simplex(v) => {
-                        let (stay, go) = (self.product[k] * (1.0 - s), self.product[k] * s);
-                        for j in 0..n {
-                            let ahead: f64 = node.iter().enumerate().map(|(i, x)| x * v[(k + 1 + i) * n + j]).sum();
-                            self.t[j] = self.base[k][j] + stay * v[k * n + j] + go * ahead;
-                        }
-                    }
-                }
-                sum += weight * functions.value(self.component, &self.element.bin, &self.t);
-            }
-            let jacobian = match &self.element.shape {
-                Shape::Cuboid(..) => 1.0,
-                Shape::Simplex(_) => s.powi((n - 1 - k) as i32),
-            };
-            self.values.push((sum * jacobian).max(0.0));
-        }
-    }
-
-    /// Fixes coordinate k; after the last one `t` is the sample.
-    fn set(&mut self, k: usize, s: f64) {
-        let n = self.t.len();
-        let (before, after) = self.base.split_at_mut(k + 1);
-        after[0].copy_from_slice(&before[k]);
-        match &self.element.shape {
-            Shape::Cuboid(low, high) => after[0][k] = low[k] + s * (high[k] - low[k]),
-            Shape::Simplex(v) => {
-                let stay = self.product[k] * (1.0 - s);
-                self.product[k + 1] = self.product[k] * s;
-                for j in 0..n {
-                    after[0][j] += stay * v[k * n + j];
-                    if k + 1 == n {
-                        after[0][j] += self.product[n] * v[n * n + j];
-                    }
-                }
-            }
-        }
-        if k + 1 == n {
-            self.t.copy_from_slice(&self.base[n]);
-        }
-    }
+    point.copy_from_slice(anchor);
 }

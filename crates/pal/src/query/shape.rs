@@ -6,7 +6,7 @@ use super::marginal::Marginal;
 use super::marginal::joint::joint_density;
 use super::marginal::slices::Slices;
 use super::mode::{self, Mode, ModeOptions, ModeProblem};
-use crate::density::Density;
+use crate::density::{Density, DensityError};
 
 impl Density {
     /// The exact marginal density of one variable, with its distribution function and quantiles.
@@ -19,7 +19,7 @@ impl Density {
     /// let settings = SumOfSquaresSettings { degree: Some(1), components: 1, basis: Default::default(), subset: None };
     /// let family = Family::new(&triangle, &Settings::SumOfSquares(settings))?;
     /// // Uniform on the triangle: x has density 2 (1 - x).
-    /// let marginal = family.density(&[0.0, 1.0, 0.0, 0.0])?.marginal("x")?;
+    /// let marginal = family.density(&[0.0; 4])?.marginal("x")?;
     /// assert!((marginal.density(0.25) - 1.5).abs() < 1e-14);
     /// assert!((marginal.quantile(0.75)? - 0.5).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,7 +38,7 @@ impl Density {
             return Err(QueryError::Variables(format!("`{}` is named twice", variables[k])));
         }
         if axes.is_empty() || !points.len().is_multiple_of(axes.len()) {
-            return Err(QueryError::Length { what: "points", given: points.len(), wanted: axes.len() });
+            return Err(DensityError::Points { given: points.len(), variables: variables.join(", ") }.into());
         }
         if axes.len() == self.dimension() {
             let n = axes.len();

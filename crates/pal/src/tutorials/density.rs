@@ -22,8 +22,8 @@
 //! let family = Family::new(&region, &Settings::SumOfSquares(settings))?;
 //! assert_eq!(family.num_params(), 1 + 6); // a logit, and the six monomials up to degree 2 in two variables
 //!
-//! // Only the constant: the uniform density, which is 2 on an area of 1/2, and zero outside.
-//! let uniform = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+//! // Parameters of zero: the uniform density, which is 2 on an area of 1/2, and zero outside.
+//! let uniform = [0.0; 7];
 //! let log_prob = family.log_prob(&uniform, &[0.25, 0.25, 0.75, 0.5])?;
 //! assert!((log_prob[0] - 2.0_f64.ln()).abs() < 1e-12);
 //! assert_eq!(log_prob[1], f64::NEG_INFINITY);
@@ -47,7 +47,7 @@
 //! use pal::query::EntropyOptions;
 //!
 //! let close = |a: f64, b: f64| (a - b).abs() < 1e-12;
-//! let density = family.density(&[0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+//! let density = family.density(&[0.0; 7])?;
 //!
 //! // The probability of a further constraint, and the density that remains once it is known to hold.
 //! assert!(close(density.probability(&(2 * &x).ge(1))?, 0.25));
@@ -91,8 +91,8 @@
 //! let settings = SplineSettings { knots: Knots::Uniform(4), components: 1 };
 //! let family = Family::new(&region, &Settings::Spline(settings))?;
 //!
-//! // Every spline begins as the constant 1: values of 1 and derivatives of 0 at the four knots of either axis.
-//! let mut params = [vec![0.0], [[1.0; 4], [0.0; 4], [1.0; 4], [0.0; 4]].concat()].concat();
+//! // A logit, and four values and four derivatives at the knots of either axis, as differences to the constant 1.
+//! let mut params = vec![0.0; 1 + 2 * (4 + 4)];
 //! let mean = |params: &[f64]| -> Result<f64, pal::density::DensityError> {
 //!     let rows = params.repeat(places.len());
 //!     Ok(family.log_prob(&rows, &points)?.iter().sum::<f64>() / places.len() as f64)

@@ -124,7 +124,7 @@ impl Bound<'_> {
 
 /// A density file of pywmi or wmi-pa: terms in nested prefix notation, and a domain as a list or as tables.
 #[derive(Deserialize)]
-struct Density<'a> {
+struct DensityLine<'a> {
     #[serde(borrow)]
     domain: &'a RawValue,
     formula: String,
@@ -142,7 +142,7 @@ struct Listed<'a>(String, String, #[serde(borrow)] Option<Ends<'a>>);
 
 /// The domain of a density file as tables with one entry per variable name.
 #[derive(Deserialize)]
-struct Tables<'a> {
+struct DomainTables<'a> {
     variables: Vec<String>,
     var_types: BTreeMap<String, String>,
     #[serde(borrow, default)]
@@ -176,15 +176,15 @@ impl Problem {
             let end = |bound: &Option<Bound>| bound.as_ref().map(|b| b.value(name)).transpose();
             bounds.push((name.clone(), end(low)?, end(high)?));
         }
-        let terms = Terms { support: line.support, weight: line.weight, queries: line.queries };
+        let terms = ProblemTerms { support: line.support, weight: line.weight, queries: line.queries };
         Problem::build(line.name, bounds, line.domain.booleans, terms)
     }
 
-    fn from_density(density: Density) -> Result<Problem, ProblemError> {
+    fn from_density(density: DensityLine) -> Result<Problem, ProblemError> {
         let listed: Vec<Listed> = if density.domain.get().starts_with('[') {
             serde_json::from_str(density.domain.get())?
         } else {
-            let mut tables: Tables = serde_json::from_str(density.domain.get())?;
+            let mut tables: DomainTables = serde_json::from_str(density.domain.get())?;
             let entry = |name: String| {
                 let kind = tables.var_types.get(&name).cloned().unwrap_or_default();
                 let ends = tables.var_domains.remove(&name).flatten();
@@ -207,7 +207,7 @@ impl Problem {
         let translate = |field: &str, text: &str| {
             nested::to_smtlib(text).map_err(|error| ProblemError::Term { field: field.to_string(), error })
         };
-        let terms = Terms {
+        let terms = ProblemTerms {
             support: translate("formula", &density.formula)?,
             weight: translate("weights", &density.weights)?,
             queries: density.queries.iter().map(|q| translate("query", q)).collect::<Result<_, _>>()?,
@@ -219,7 +219,7 @@ impl Problem {
         name: String,
         bounds: Vec<(String, Option<Rational>, Option<Rational>)>,
         booleans: Vec<String>,
-        terms: Terms,
+        terms: ProblemTerms,
     ) -> Result<Problem, ProblemError> {
         let reals: Vec<&str> = bounds.iter().map(|(name, ..)| name.as_str()).collect();
         let scope = Constraint {
@@ -251,7 +251,7 @@ impl Problem {
 }
 
 /// The terms of a problem as text.
-struct Terms {
+struct ProblemTerms {
     support: String,
     weight: String,
     queries: Vec<String>,

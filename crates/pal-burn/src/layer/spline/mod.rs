@@ -5,11 +5,11 @@ mod student_t;
 use std::sync::Arc;
 
 use burn::tensor::{DType, Tensor};
-use pal::density::{Family, SplineAxis, SplineMixture, SplineRecipe};
+use pal::density::{DensityError, Family, SplineAxis, SplineMixture, SplineRecipe};
 
 use super::kind::{LayerKind, LayerParts};
 use super::product::Factors;
-use super::{Likelihood, Normaliser, Placement, tiny};
+use super::{LayerError, Likelihood, Normaliser, Placement, tiny};
 
 pub use student_t::StudentTHead;
 
@@ -27,7 +27,7 @@ pub(super) struct SplineLayer {
 #[derive(Clone, Debug)]
 struct AxisTensors {
     params: usize,
-    /// The matrix that takes parameters to values at nodes.
+    /// The matrix that takes values and derivatives at the knots to values at nodes.
     values: Tensor<2>,
 }
 
@@ -38,14 +38,18 @@ fn recipe(family: &Family) -> Option<SplineRecipe> {
 
 impl SplineLayer {
     /// Makes the layer of a family of spline mixtures; `None` for another kind.
-    pub fn from_family(family: &Family, placement: Placement) -> Option<LayerParts> {
-        let recipe = recipe(family)?;
+    pub fn from_family(family: &Family, placement: Placement) -> Option<Result<LayerParts, LayerError>> {
+        Some(SplineLayer::from_recipe(recipe(family)?, placement))
+    }
+
+    fn from_recipe(recipe: SplineRecipe, placement: Placement) -> Result<LayerParts, LayerError> {
+        let form = recipe.form.ok_or(LayerError::Form(DensityError::DenseForm))?;
         let axis = |axis: &SplineAxis| AxisTensors {
             params: axis.params,
             values: placement.matrix(axis.values.clone(), axis.params, axis.nodes),
         };
         let first = recipe.axes.first().expect("a family has at least one variable").nodes;
-        let form_shape = [first, recipe.form.len() / first];
+        let form_shape = [first, form.len() / first];
         let layer = SplineLayer {
             components: recipe.components,
             axes: recipe.axes.iter().map(axis).collect(),
@@ -53,7 +57,7 @@ impl SplineLayer {
             log_volume: recipe.log_volume,
             dtype: placement.dtype,
         };
-        Some((Arc::new(layer), Normaliser::dense(placement.matrix(recipe.form, form_shape[0], form_shape[1]))))
+        Ok((Arc::new(layer), Normaliser::dense(placement.matrix(form, form_shape[0], form_shape[1]))))
     }
 }
 
@@ -62,17 +66,17 @@ impl LayerKind for SplineLayer {
         self.form_shape
     }
 
-    fn likelihood(&self, params: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
-        let [rows, width] = params.dims();
+    fn likelihood(&self, theta: Tensor<2>, features: Tensor<2>, normaliser: &Normaliser) -> Likelihood {
+        let [rows, width] = theta.dims();
         let (components, per) = (self.components, width / self.components);
-        let params = params.reshape([rows, components, per]);
-        let logits: Tensor<2> = params.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
+        let all = theta.reshape([rows, components, per]);
+        let logits: Tensor<2> = all.clone().slice([0..rows, 0..components, 0..1]).squeeze_dim(2);
         let tiny = tiny(self.dtype);
         let (mut log_values, mut log_scales, mut coefficients) = (Vec::new(), Vec::new(), Vec::new());
         let count = features.dims()[0];
         let mut at = 0;
         for axis in &self.axes {
-            let theta = params.clone().slice([0..rows, 0..components, at + 1..at + 1 + axis.params]);
+            let theta = all.clone().slice([0..rows, 0..components, at + 1..at + 1 + axis.params]);
             // Densities do not depend on the scale of a spline, so the gradient through it is zero and need not be
             // computed.
             let scale = theta.clone().detach().abs().max_dim(2).clamp_min(tiny);

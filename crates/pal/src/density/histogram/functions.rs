@@ -62,8 +62,17 @@ impl ComponentFunctions for HistogramFunctions {
         self.log(component, bin, t).exp()
     }
 
+    fn values_at_points(&self, component: usize, bin: &[BinIndex], _points: &[f64], out: &mut [f64]) {
+        out.fill(self.value(component, bin, &vec![0.5; bin.len()]));
+    }
+
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.log(component, bin, t)
+    }
+
+    /// Inside a bin the density is constant.
+    fn factor(&self, _component: usize, _axis: usize, _bin: &[BinIndex], _t: f64) -> Option<f64> {
+        Some(1.0)
     }
 
     fn enter(&self, bin: &mut [BinIndex], t: &mut [f64]) {

@@ -5,17 +5,20 @@
 //! Z_m   =  sum over bins b of  vol(b and the constraint) prod_j exp(theta_mj[b_j])
 //! ```
 //!
-//! The parameters of one density are, for each of the M components, one logit (w is the softmax of the logits) and for
-//! each axis the logarithms theta of the weights of its bins: `M (B_1 + .. + B_n + 1)` numbers. Zeros are the uniform
-//! density. One component is a product of histograms of single variables on the constraint; several can describe any
-//! histogram of all variables together. It is the baseline that everybody understands, and possible for any number of
-//! variables as long as the grid has at most [`MAX_GRID_BINS`] bins.
+//! A density is given, for each of the M components, by one logit (w is the softmax of the logits) and for each axis by
+//! the logarithms theta of the weights of its bins: `M (B_1 + .. + B_n + 1)` numbers. The parameters are differences to
+//! an offset that tells components apart (module `offset`); it is zero for a single component, whose parameters are
+//! theta itself. Zeros are the uniform density, or close to it. One component is a product of histograms of single
+//! variables on the constraint; several can describe any histogram of all variables together. It is the baseline that
+//! everybody understands, and possible for any number of variables as long as the grid has at most [`MAX_GRID_BINS`]
+//! bins.
 
 mod form;
 mod functions;
+mod patches;
 mod recipe;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,15 +29,18 @@ use super::kind::{Compile, Expansion, FamilyKind, Form};
 use super::knots::{Knots, edges};
 use super::mesh::{Degree, Mesh};
 use super::occupied::OccupiedBins;
+use super::offset::Tilt;
+use super::patches::PatchSearch;
 use super::registry::Settings;
 use super::support::Support;
-use super::weights::{normalised_mixture, pull_back_normalised_mixture};
-use crate::density::grid::BinIndex;
+use super::weights::{log_softmax, normalised_mixture, pull_back_normalised_mixture};
+use crate::density::grid::{BinIndex, Grid};
 use crate::moments::Exponents;
 use crate::random::Stream;
 use crate::region::Region;
 use form::VolumeForm;
 use functions::HistogramFunctions;
+use patches::HistogramPatches;
 pub use recipe::HistogramRecipe;
 
 /// The largest number of bins of the whole grid.
@@ -99,6 +105,8 @@ pub struct HistogramMixture {
     form: VolumeForm,
     occupied: Arc<OccupiedBins>,
     exponents: Arc<Exponents>,
+    offset: Arc<[f64]>,
+    patches: OnceLock<Arc<HistogramPatches>>,
 }
 
 impl HistogramMixture {
@@ -144,7 +152,16 @@ impl HistogramMixture {
         let occupied = Arc::new(OccupiedBins::new(support.mesh()));
         let exponents = Exponents::tensor(&vec![0; support.dimension()])
             .map_err(|error| DensityError::Settings(error.to_string()))?;
-        Ok(HistogramMixture { settings, support, form, occupied, exponents: Arc::new(exponents) })
+        let offset = offset(settings.components, support.grid());
+        Ok(HistogramMixture {
+            settings,
+            support,
+            form,
+            occupied,
+            exponents: Arc::new(exponents),
+            offset,
+            patches: OnceLock::new(),
+        })
     }
 
     /// The number of bins along each axis.
@@ -160,6 +177,20 @@ impl HistogramMixture {
     fn params_per_component(&self) -> usize {
         1 + self.length()
     }
+}
+
+/// Small tilts, at the middles of bins.
+fn offset(components: usize, grid: &Grid) -> Arc<[f64]> {
+    let axes = grid.axes();
+    let mut offset = Vec::new();
+    for component in 0..components {
+        offset.push(0.0);
+        for (j, axis) in axes.iter().enumerate() {
+            let tilt = Tilt::new(component, components, j, axes.len());
+            offset.extend(axis.bin_indices().map(|bin| tilt.value(axis.fraction(bin, 0.5))));
+        }
+    }
+    offset.into()
 }
 
 impl Compile for HistogramMixture {
@@ -192,6 +223,10 @@ impl FamilyKind for HistogramMixture {
 
     fn degree(&self) -> Degree {
         Degree { total: 0, axis: 0 }
+    }
+
+    fn offset(&self) -> &[f64] {
+        &self.offset
     }
 
     fn gradient_len(&self) -> usize {
@@ -299,6 +334,15 @@ impl FamilyKind for HistogramMixture {
         self.support.grid().locate(point, &mut bin, &mut t);
         self.occupied.enter(&mut bin, &mut t);
         self.occupied.slot(&bin).is_none()
+    }
+
+    fn log_component_probabilities(&self, theta: &[f64]) -> Option<Vec<f64>> {
+        Some(log_softmax(&theta.chunks(self.params_per_component()).map(|part| part[0]).collect::<Vec<f64>>()))
+    }
+
+    fn patches(&self) -> Option<&dyn PatchSearch> {
+        let made = self.patches.get_or_init(|| Arc::new(HistogramPatches::new(self.support.mesh())));
+        Some(&**made)
     }
 
     fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {

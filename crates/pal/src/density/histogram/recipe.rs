@@ -1,7 +1,8 @@
 //! The constants with which a tensor framework computes log-densities of histogram mixtures by itself.
 
-/// With `theta_mj` the log-weights of component m along axis j, and `f_j` the features of a point along that axis (1
-/// for its bin, 0 for the others),
+/// With `theta` the sum of [`Family::offset`](crate::density::Family::offset) and the parameters: for each component a
+/// logit, and log-weights `theta_mj` along every axis j; and with `f_j` the features of a point along an axis (1 for
+/// its bin, 0 for the others),
 ///
 /// ```text
 /// log p(y) = log sum_m exp(log softmax(logits)_m + sum_j theta_mj . f_j(y) - log Z_m),

@@ -7,6 +7,7 @@ use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
+use crate::density::lanes::{LaneWork, dispatch};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -33,6 +34,28 @@ impl SplineFunctions {
     }
 }
 
+/// The squared products of cubics, one per axis, at many points.
+struct ProductsOfSquares<'p> {
+    cubics: &'p [[f64; CUBIC]],
+    points: &'p [f64],
+    out: &'p mut [f64],
+}
+
+impl LaneWork for ProductsOfSquares<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.out.fill(1.0);
+        for (cubic, coordinates) in self.cubics.iter().zip(self.points.chunks_exact(self.out.len().max(1))) {
+            for (out, t) in self.out.iter_mut().zip(coordinates) {
+                *out *= hermite::value(cubic, *t);
+            }
+        }
+        self.out.iter_mut().for_each(|out| *out *= *out);
+    }
+}
+
 impl ComponentFunctions for SplineFunctions {
     fn components(&self) -> usize {
         self.components
@@ -54,9 +77,22 @@ impl ComponentFunctions for SplineFunctions {
         root * root
     }
 
+    fn values_at_points(&self, component: usize, bin: &[BinIndex], points: &[f64], out: &mut [f64]) {
+        let mut cubics = [[0.0; CUBIC]; MAX_SPLINE_DIMENSION];
+        for (axis, cubic) in cubics[..bin.len()].iter_mut().enumerate() {
+            cubic.copy_from_slice(self.cubic(component, axis, bin));
+        }
+        dispatch(ProductsOfSquares { cubics: &cubics[..bin.len()], points, out });
+    }
+
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         let factors = t.iter().enumerate().map(|(j, t)| hermite::value(self.cubic(component, j, bin), *t));
         factors.map(|value| 2.0 * value.abs().ln()).sum()
+    }
+
+    fn factor(&self, component: usize, axis: usize, bin: &[BinIndex], t: f64) -> Option<f64> {
+        let root = hermite::value(self.cubic(component, axis, bin), t);
+        Some(root * root)
     }
 }
 

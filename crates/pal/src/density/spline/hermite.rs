@@ -101,7 +101,7 @@ pub(super) fn square_basis(t: f64) -> [f64; SQUARE] {
 }
 
 /// The value of a cubic.
-#[inline]
+#[inline(always)]
 pub(super) fn value(b: &[f64], t: f64) -> f64 {
     let s = 1.0 - t;
     // Pairs of products, so that no power of t is formed alone.

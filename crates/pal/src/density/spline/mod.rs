@@ -4,19 +4,25 @@
 //! q(y)  =  sum_m  w_m / Z_m  prod_j s_mj(y_j)^2,        Z_m = integral of prod_j s_mj(y_j)^2 over the constraint
 //! ```
 //!
-//! with cubic Hermite splines s_mj on K_j knots per axis. The parameters of one density are, for each of the M mixture
+//! with cubic Hermite splines s_mj on K_j knots per axis. A density is given by theta: for each of the M mixture
 //! components, one logit (w is the softmax of the logits of all components that have mass) and for each axis K_j values
 //! and K_j derivatives at the knots: `M (2 K n + 1)` numbers. Derivatives are per mean distance of the knots. The knots
-//! span the box around the constraint.
+//! span the box around the constraint. The parameters are differences to an offset, whose splines are positive and vary
+//! gently (module `offset`); that of a single component is the constant 1.
 
 mod blocks;
+mod contract;
 mod form;
+mod form_file;
 mod functions;
 mod hermite;
+mod kernel;
 mod nodes;
+mod patches;
 mod recipe;
+mod student_t;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,32 +30,42 @@ use super::error::DensityError;
 use super::file::{FileError, FileTensors, NamedTensor};
 use super::functions::Differentiable;
 use super::grid::BinIndex;
+use super::grid::Grid;
 use super::kind::{Compile, Expansion, FamilyKind, Form};
 use super::knots::{Knots, edges};
 use super::mesh::{Degree, Mesh};
+use super::offset::Tilt;
+use super::patches::PatchSearch;
 use super::registry::Settings;
+use super::row_kernel::RowKernel;
 use super::support::Support;
-use super::weights::{normalised_mixture, power_of_two, pull_back_normalised_mixture};
+use super::weights::{log_softmax, normalised_mixture, power_of_two, pull_back_normalised_mixture};
 use crate::moments::Exponents;
 use crate::random::Stream;
 use crate::region::Region;
-use form::TensorForm;
+use form::BinForm;
 use functions::SplineFunctions;
 use hermite::CUBIC;
+use kernel::SplineKernel;
+use patches::SplinePatches;
 pub use recipe::{SplineAxis, SplineRecipe};
+pub use student_t::shape as student_t_shape;
 
 /// The height of the flat density in every starting component, so that no component begins with zeros.
 const FLAT: f64 = 0.1;
 
-/// The largest number of variables: the compiled form has one axis for each.
+/// The largest number of variables: a bin that a wall cuts needs 7^n integrals.
 pub const MAX_SPLINE_DIMENSION: usize = 4;
+
+/// The largest number of bins: every one of them that holds a part of the constraint becomes a cell.
+const MAX_BINS: usize = 1_000_000;
 
 /// The settings of a [`SplineMixture`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SplineSettings {
-    /// The knots of every axis. Automatically: 14 per axis, and 6 for four variables, where the compiled form has as
-    /// many entries as the fourth power of the number of knots.
+    /// The knots of every axis. Automatically: 14 per axis, and 6 for four variables, so that tensor frameworks can
+    /// write out the normaliser for all bins.
     pub knots: Knots,
     /// The number of components of the mixture.
     pub components: usize,
@@ -68,6 +84,17 @@ impl SplineSettings {
         let automatic = if dimension < MAX_SPLINE_DIMENSION { 14 } else { 6 };
         SplineSettings { knots: self.knots.chosen(automatic), ..self.clone() }
     }
+
+    /// Settings for networks that say where components are and how wide, rather than giving all parameters: closer
+    /// knots, because a component can be about as narrow as half of their distance.
+    pub fn for_heads(dimension: usize) -> SplineSettings {
+        let knots = match dimension {
+            1 | 2 => 40,
+            3 => 14,
+            _ => 6,
+        };
+        SplineSettings { knots: Knots::Uniform(knots), components: 8 }
+    }
 }
 
 /// A compiled family of spline mixtures.
@@ -85,10 +112,20 @@ impl SplineSettings {
 pub struct SplineMixture {
     settings: SplineSettings,
     support: Arc<Support>,
-    form: TensorForm,
+    form: Arc<BinForm<f64>>,
     /// For each axis and bin: the width of the bin divided by the mean width of all bins.
     stretch: Vec<Vec<f64>>,
     exponents: Arc<Exponents>,
+    offset: Arc<[f64]>,
+    kernels: Kernels,
+    patches: OnceLock<Arc<SplinePatches>>,
+}
+
+/// The fused pass in both precisions, made when it is first needed.
+#[derive(Clone, Debug, Default)]
+struct Kernels {
+    f32: OnceLock<SplineKernel<f32>>,
+    f64: OnceLock<SplineKernel<f64>>,
 }
 
 impl SplineMixture {
@@ -108,13 +145,9 @@ impl SplineMixture {
         let ends = Support::ends(region)?;
         let settings = settings.chosen(n);
         let edges = edges(region.constraint(), &settings.knots, &ends)?;
-        let bins: Vec<usize> = edges.iter().map(|edges| edges.len() - 1).collect();
-        if TensorForm::entries(&bins) > form::MAX_ENTRIES {
-            let counts: Vec<String> = bins.iter().map(|b| (b + 1).to_string()).collect();
-            return fail(format!(
-                "{} knots in {n} dimensions make a form that is too large; use fewer",
-                counts.join(" x ")
-            ));
+        let bins = edges.iter().fold(1usize, |product, edges| product.saturating_mul(edges.len() - 1));
+        if bins > MAX_BINS {
+            return fail(format!("the knots make {bins} bins; at most {MAX_BINS} are possible: use fewer knots"));
         }
         let grid = Support::make_grid(region.constraint(), edges)?;
         Ok((settings, Arc::new(Support::new(region, &grid)?)))
@@ -123,7 +156,7 @@ impl SplineMixture {
     fn assemble(
         settings: SplineSettings,
         support: Arc<Support>,
-        form: TensorForm,
+        form: BinForm<f64>,
     ) -> Result<SplineMixture, DensityError> {
         let stretch = support.grid().axes().iter().map(|axis| {
             let mean = axis.length() / axis.bins() as f64;
@@ -133,7 +166,17 @@ impl SplineMixture {
         let stretch = stretch.collect();
         let exponents = Exponents::tensor(&vec![6; support.dimension()])
             .map_err(|error| DensityError::Settings(error.to_string()))?;
-        Ok(SplineMixture { settings, support, form, stretch, exponents: Arc::new(exponents) })
+        let offset = offset(settings.components, support.grid());
+        Ok(SplineMixture {
+            settings,
+            support,
+            form: Arc::new(form),
+            stretch,
+            exponents: Arc::new(exponents),
+            offset,
+            kernels: Kernels::default(),
+            patches: OnceLock::new(),
+        })
     }
 
     /// The constants with which a tensor framework computes log-densities by itself.
@@ -141,7 +184,7 @@ impl SplineMixture {
         SplineRecipe {
             components: self.settings.components,
             axes: self.stretch.iter().map(|stretch| nodes::axis(stretch)).collect(),
-            form: nodes::form(&self.form, &self.bins()),
+            form: nodes::dense_form(&self.form),
             log_volume: self.support.grid().log_volume(),
         }
     }
@@ -149,11 +192,6 @@ impl SplineMixture {
     /// The number of parameters of one component: the logit, then values and derivatives axis by axis.
     fn params_per_component(&self) -> usize {
         1 + self.stretch.iter().map(|bins| 2 * (bins.len() + 1)).sum::<usize>()
-    }
-
-    /// The number of bins along each axis.
-    fn bins(&self) -> Vec<usize> {
-        self.stretch.iter().map(Vec::len).collect()
     }
 
     /// The number of coefficients of one component.
@@ -185,12 +223,30 @@ impl SplineMixture {
     }
 }
 
+/// Splines near the roots of densities with small tilts.
+fn offset(components: usize, grid: &Grid) -> Arc<[f64]> {
+    let axes = grid.axes();
+    let mut offset = Vec::new();
+    for component in 0..components {
+        offset.push(0.0);
+        for (j, axis) in axes.iter().enumerate() {
+            let tilt = Tilt::new(component, components, j, axes.len());
+            let value = |x: &f64| (tilt.value(*x) / 2.0).exp();
+            // From the length of the axis to the mean distance of its knots.
+            let derivative = |x: &f64| value(x) * tilt.derivative(*x) / 2.0 / axis.bins() as f64;
+            offset.extend(axis.edge_fractions().iter().map(value));
+            offset.extend(axis.edge_fractions().iter().map(derivative));
+        }
+    }
+    offset.into()
+}
+
 impl Compile for SplineMixture {
     type Settings = SplineSettings;
 
     fn compile(region: &Region, settings: &SplineSettings) -> Result<SplineMixture, DensityError> {
         let (settings, support) = SplineMixture::prepare(region, settings)?;
-        let form = TensorForm::compile(support.mesh(), &[], settings.components)?;
+        let form = BinForm::compile(support.mesh(), &[])?;
         SplineMixture::assemble(settings, support, form)
     }
 
@@ -199,18 +255,11 @@ impl Compile for SplineMixture {
         settings: &SplineSettings,
         tensors: &mut FileTensors,
     ) -> Result<SplineMixture, FileError> {
-        let (shape, entries) = tensors.take("form")?;
         let (settings, support) = SplineMixture::prepare(region, settings)?;
-        let sizes: Vec<usize> = support.grid().axes().iter().map(|axis| hermite::SQUARE * axis.bins()).collect();
-        if shape != sizes {
-            let message = format!("the form has shape {shape:?}, but constraint and settings ask for {sizes:?}");
-            return Err(FileError::Content(message));
-        }
-        // Bernstein polynomials add up to 1.
-        if !support.mesh().is_volume(entries.iter().sum()) {
+        let form = form_file::read(support.grid(), tensors)?;
+        if !support.mesh().is_volume(form.volume()) {
             return Err(FileError::Content("the form in the file does not go with the constraint".to_string()));
         }
-        let form = TensorForm::from_entries(support.mesh(), sizes, entries, settings.components);
         Ok(SplineMixture::assemble(settings, support, form)?)
     }
 }
@@ -230,6 +279,10 @@ impl FamilyKind for SplineMixture {
 
     fn degree(&self) -> Degree {
         Degree { total: 6 * self.support.dimension(), axis: 6 }
+    }
+
+    fn offset(&self) -> &[f64] {
+        &self.offset
     }
 
     fn gradient_len(&self) -> usize {
@@ -304,15 +357,15 @@ impl FamilyKind for SplineMixture {
     }
 
     fn normaliser(&self) -> &dyn Form {
-        &self.form
+        &*self.form
     }
 
     fn form(&self, mesh: &Mesh, powers: &[u16]) -> Result<Box<dyn Form>, DensityError> {
-        Ok(Box::new(TensorForm::compile(mesh, powers, self.settings.components)?))
+        Ok(Box::new(BinForm::compile(mesh, powers)?))
     }
 
     fn form_len(&self) -> f64 {
-        self.stretch.iter().map(|bins| (hermite::SQUARE * bins.len()) as f64).product()
+        self.form.len() as f64
     }
 
     fn num_features(&self) -> usize {
@@ -335,7 +388,24 @@ impl FamilyKind for SplineMixture {
     }
 
     fn normaliser_tensor(&self, mesh: &Mesh, powers: &[u16]) -> Result<Vec<f64>, DensityError> {
-        Ok(nodes::form(&TensorForm::compile(mesh, powers, self.settings.components)?, &self.bins()))
+        nodes::dense_form(&BinForm::compile(mesh, powers)?).ok_or(DensityError::DenseForm)
+    }
+
+    fn log_component_probabilities(&self, theta: &[f64]) -> Option<Vec<f64>> {
+        Some(log_softmax(&theta.chunks(self.params_per_component()).map(|part| part[0]).collect::<Vec<f64>>()))
+    }
+
+    fn patches(&self) -> Option<&dyn PatchSearch> {
+        let made = self.patches.get_or_init(|| Arc::new(SplinePatches::new(self.support.mesh(), self.form.clone())));
+        Some(&**made)
+    }
+
+    fn kernel_f32(&self) -> Option<&dyn RowKernel<f32>> {
+        Some(self.kernels.f32.get_or_init(|| SplineKernel::new(self)))
+    }
+
+    fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
+        Some(self.kernels.f64.get_or_init(|| SplineKernel::new(self)))
     }
 
     fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
@@ -376,7 +446,6 @@ impl FamilyKind for SplineMixture {
     }
 
     fn tensors(&self) -> Vec<NamedTensor> {
-        let (sizes, entries) = self.form.raw();
-        vec![NamedTensor { name: "form", shape: sizes.to_vec(), values: entries.to_vec() }]
+        form_file::tensors(&self.form)
     }
 }

@@ -8,20 +8,21 @@
 
 use nalgebra::SMatrix;
 
-use super::form::TensorForm;
+use super::form::BinForm;
 use super::hermite::{self, SQUARE};
 use super::recipe::SplineAxis;
+use crate::density::lanes::Real;
 
 /// The seven nodes of Lobatto's rule on [0, 1]: the zeros of t (1 - t) P'(2 t - 1) with the sixth Legendre polynomial
 /// P. All its weights are positive.
-fn bin_nodes() -> [f64; SQUARE] {
+pub(super) fn bin_nodes() -> [f64; SQUARE] {
     let root = (5.0f64 / 3.0).sqrt() * 2.0;
     let (far, near) = (((5.0 + root) / 11.0).sqrt(), ((5.0 - root) / 11.0).sqrt());
     [-1.0, -far, -near, 0.0, near, far, 1.0].map(|x| (1.0 + x) / 2.0)
 }
 
 /// The number of nodes of a bin that it does not share with the bin above.
-const STEP: usize = SQUARE - 1;
+pub(super) const STEP: usize = SQUARE - 1;
 
 /// The number of nodes of an axis: a multiple of four, because matrix products are faster then. Nodes beyond the last
 /// knot have weight 0.
@@ -53,32 +54,14 @@ pub(super) fn features(bin: usize, t: f64, order: u16, factor: f64, stretch: &[f
 }
 
 /// The form in values at nodes rather than in Bernstein coefficients.
-pub(super) fn form(form: &TensorForm, bins: &[usize]) -> Vec<f64> {
-    let (sizes, entries) = form.raw();
-    let mut entries = entries.to_vec();
-    let mut inner = entries.len();
-    for (size, bins) in sizes.iter().zip(bins) {
-        inner /= size;
-        // Entries are outer x bins x 7 x inner.
-        let parts = entries.chunks(size * inner).map(|part| along_axis(part, *bins, inner));
-        entries = parts.collect::<Vec<_>>().concat();
-    }
-    entries
+pub(super) fn form<T: Real>(form: &BinForm<f64>) -> BinForm<T> {
+    form.convert(STEP, &bernstein())
 }
 
-/// The conversion of [`form`] along the first index of a part of the entries.
-fn along_axis(part: &[f64], bins: usize, inner: usize) -> Vec<f64> {
-    let from = bernstein();
-    let mut nodes = vec![0.0; count(bins) * inner];
-    for (bin, old) in part.chunks(SQUARE * inner).enumerate() {
-        let new = &mut nodes[bin * STEP * inner..(bin * STEP + SQUARE) * inner];
-        for (node, new) in new.chunks_mut(inner).enumerate() {
-            for (k, old) in old.chunks(inner).enumerate() {
-                new.iter_mut().zip(old).for_each(|(new, old)| *new += from[(k, node)] * old);
-            }
-        }
-    }
-    nodes
+/// [`form`] written out, one index per axis, the last one running fastest; `None` if that would be too large.
+pub(super) fn dense_form(bin_form: &BinForm<f64>) -> Option<Vec<f64>> {
+    let lengths: Vec<usize> = bin_form.bins.iter().map(|bins| count(*bins)).collect();
+    form::<f64>(bin_form).dense(&lengths)
 }
 
 /// The matrix that takes the values of a polynomial of degree 6 at the nodes of a bin to its Bernstein coefficients.
@@ -93,6 +76,8 @@ fn bernstein() -> SMatrix<f64, SQUARE, SQUARE> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::density::grid::BinIndex;
+    use crate::density::spline::form::{BoxPart, BoxSide};
     use crate::density::spline::hermite::CUBIC;
 
     #[test]
@@ -111,17 +96,27 @@ mod tests {
             let axis = axis(&stretch);
             let node =
                 |node: usize| -> f64 { (0..axis.params).map(|p| params[p] * axis.values[p * axis.nodes + node]).sum() };
-            // Two linear functions at once: their index runs fastest.
-            let function: Vec<f64> = (0..2 * SQUARE * bins).map(random(2)).collect();
-            let at_nodes = along_axis(&function, bins, 2);
-            assert_eq!(at_nodes.len(), 2 * axis.nodes);
-            for which in 0..2 {
-                let want: f64 = squares.iter().zip(function.iter().skip(which).step_by(2)).map(|(s, f)| s * f).sum();
-                let got: f64 = (0..axis.nodes).map(|k| node(k).powi(2) * at_nodes[2 * k + which]).sum();
-                let size: f64 = squares.iter().map(|s| s.abs()).sum();
-                assert!((got - want).abs() < 1e-13 * size, "{bins} {which}: {got} {want}");
-            }
+            // A linear function of the square, as a form of one variable.
+            let function: Vec<f64> = (0..SQUARE * bins).map(random(2)).collect();
+            let at_nodes = dense_form(&line(&function)).unwrap();
+            assert_eq!(at_nodes.len(), axis.nodes);
+            let want: f64 = squares.iter().zip(&function).map(|(s, f)| s * f).sum();
+            let got: f64 = (0..axis.nodes).map(|k| node(k).powi(2) * at_nodes[k]).sum();
+            let size: f64 = squares.iter().map(|s| s.abs()).sum();
+            assert!((got - want).abs() < 1e-13 * size, "{bins}: {got} {want}");
         }
+    }
+
+    /// The form in one variable with given factors of the Bernstein coefficients.
+    fn line(function: &[f64]) -> BinForm<f64> {
+        let bins = function.len() / SQUARE;
+        let interval = |(bin, means): (usize, &[f64])| BoxSide {
+            bin: BinIndex::new(bin),
+            means: means.try_into().expect("seven numbers per bin"),
+        };
+        let intervals = function.chunks(SQUARE).enumerate().map(interval).collect();
+        let boxes = (0..bins as u32).map(|bin| BoxPart { sides: vec![bin], volume: 1.0 }).collect();
+        BinForm::new(vec![bins], SQUARE, vec![intervals], boxes, Vec::new(), Vec::new())
     }
 
     /// Lobatto's rule is exact up to degree 11. Inside one bin its weights are 1 / 42 at the ends and 128 / 525 in the
@@ -129,7 +124,7 @@ mod tests {
     #[test]
     fn weights_of_the_integral_are_those_of_lobatto() {
         for bins in [1, 2, 5, 30] {
-            let weights = along_axis(&vec![1.0 / SQUARE as f64; SQUARE * bins], bins, 1);
+            let weights = dense_form(&line(&vec![1.0 / SQUARE as f64; SQUARE * bins])).unwrap();
             let (used, unused) = weights.split_at(STEP * bins + 1);
             assert!(used.iter().all(|w| *w > 0.0) && unused.iter().all(|w| *w == 0.0));
             assert!((used[0] - 1.0 / 42.0).abs() < 1e-14 && (used[3] - 128.0 / 525.0).abs() < 1e-14);

@@ -4,7 +4,8 @@
 //! linear. What depends on parameters is left to the framework: matrix products with the constants of the recipe,
 //! squares and logarithms. So gradients of any order, any precision and any device come from the framework.
 
-/// With `theta_mj` the values and derivatives of component m along axis j, and `f_j` the features of a point along that
+/// With `theta` the sum of [`Family::offset`](crate::density::Family::offset) and the parameters: for each component a
+/// logit, and values and derivatives `theta_mj` along every axis j; and with `f_j` the features of a point along an
 /// axis,
 ///
 /// ```text
@@ -19,8 +20,9 @@ pub struct SplineRecipe {
     pub components: usize,
     /// The constants of every axis.
     pub axes: Vec<SplineAxis>,
-    /// A multilinear form in values at nodes, one index per axis, the last one running fastest.
-    pub form: Vec<f64>,
+    /// A multilinear form in values at nodes, one index per axis, the last one running fastest. `None` if it would be
+    /// too large to be written out.
+    pub form: Option<Vec<f64>>,
     /// The logarithm of the volume of the box.
     pub log_volume: f64,
 }

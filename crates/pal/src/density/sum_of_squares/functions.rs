@@ -9,6 +9,7 @@ use super::local::Tables;
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
+use crate::density::lanes::{LANES, LaneWork, Lanes, dispatch};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -44,9 +45,32 @@ impl Layout {
         layout
     }
 
-    fn tables(&self, t: &[f64], tables: &mut [f64]) {
+    /// The number of polynomials that [`Layout::tables`] computes.
+    pub fn tables_len(&self) -> usize {
+        self.top * self.dimension
+    }
+
+    /// For each position in this layout the position in the exponents.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Computes the Chebyshev polynomials along every axis at a point.
+    pub fn tables(&self, t: &[f64], tables: &mut [f64]) {
         for (row, t) in tables.chunks_mut(self.top).zip(t) {
             chebyshev::values(2.0 * t - 1.0, row);
+        }
+    }
+
+    /// Adds all Chebyshev products, times a weight, in the order of this layout.
+    pub fn add_products(&self, tables: &[f64], weight: f64, out: &mut [f64]) {
+        let n = self.dimension;
+        let last = &tables[(n - 1) * self.top..];
+        for (group, range) in self.starts.windows(2).enumerate() {
+            let prefix = &self.prefixes[group * (n - 1)..(group + 1) * (n - 1)];
+            let factors = prefix.iter().enumerate().map(|(j, a)| tables[j * self.top + usize::from(*a)]);
+            let factor = factors.fold(weight, |product, factor| product * factor);
+            out[range[0]..range[1]].iter_mut().zip(last).for_each(|(out, t)| *out += factor * t);
         }
     }
 
@@ -61,6 +85,55 @@ impl Layout {
             sum += factor * part;
         }
         sum
+    }
+}
+
+/// The squares of a polynomial at many points.
+struct SquaresAtPoints<'p> {
+    layout: &'p Layout,
+    coefficients: &'p [f64],
+    points: &'p [f64],
+    out: &'p mut [f64],
+}
+
+impl LaneWork for SquaresAtPoints<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let SquaresAtPoints { layout, coefficients, points, out } = self;
+        let (n, top, count) = (layout.dimension, layout.top, out.len());
+        let mut tables = vec![Lanes::splat(1.0); layout.tables_len()];
+        for start in (0..count).step_by(LANES) {
+            let filled = LANES.min(count - start);
+            for (j, table) in tables.chunks_exact_mut(top).enumerate() {
+                let mut x = Lanes::zero();
+                x.0.iter_mut().zip(&points[j * count + start..][..filled]).for_each(|(x, t)| *x = 2.0 * t - 1.0);
+                for k in 1..top {
+                    let (below, here) = table.split_at_mut(k);
+                    here[0] = x;
+                    if k > 1 {
+                        for (lane, value) in here[0].0.iter_mut().enumerate() {
+                            *value = 2.0 * x.0[lane] * below[k - 1].0[lane] - below[k - 2].0[lane];
+                        }
+                    }
+                }
+            }
+            let last = &tables[(n - 1) * top..];
+            let mut sum = Lanes::zero();
+            for (group, range) in layout.starts.windows(2).enumerate() {
+                let mut part = Lanes::zero();
+                for (c, t) in coefficients[range[0]..range[1]].iter().zip(last) {
+                    part.add_times(*t, *c);
+                }
+                let prefix = &layout.prefixes[group * (n - 1)..(group + 1) * (n - 1)];
+                for (j, a) in prefix.iter().enumerate().filter(|(_, a)| **a > 0) {
+                    part = part * tables[j * top + usize::from(*a)];
+                }
+                sum += part;
+            }
+            out[start..start + filled].iter_mut().zip(sum.0).for_each(|(out, root)| *out = root * root);
+        }
     }
 }
 
@@ -99,7 +172,7 @@ impl SquaredFunctions {
 
     fn with_tables<R>(&self, t: &[f64], visit: impl FnOnce(&[f64]) -> R) -> R {
         let layout = &self.tensors.layout;
-        let size = layout.top * layout.dimension;
+        let size = layout.tables_len();
         let (mut small, mut large) = ([0.0; SMALL], Vec::new());
         let tables = if size <= SMALL {
             &mut small[..size]
@@ -151,6 +224,13 @@ impl ComponentFunctions for SquaredFunctions {
 
     fn value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.at(bin, t, |slot, tables| self.root(component, slot, tables).powi(2)).unwrap_or(0.0)
+    }
+
+    fn values_at_points(&self, component: usize, bin: &[BinIndex], points: &[f64], out: &mut [f64]) {
+        let Some(slot) = self.tensors.bins.slot(bin) else { return out.fill(0.0) };
+        let length = self.tensors.exponents.len();
+        let coefficients = &self.arranged(slot)[component * length..(component + 1) * length];
+        dispatch(SquaresAtPoints { layout: &self.tensors.layout, coefficients, points, out });
     }
 
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {

@@ -138,6 +138,19 @@ impl Measure<'_> {
         pairs: impl Fn(usize) -> Option<&'p DMatrix<f64>> + Sync,
     ) -> DMatrix<f64> {
         let size = functions.first().map_or(0, |f| f.ncols());
+        let parts = self.grams_of_some_values(functions, exponents, pairs);
+        parts.into_iter().fold(DMatrix::zeros(size, size), |sum, part| sum + part)
+    }
+
+    /// The Gram matrices of the bins: from integrals of products of two Chebyshev products where these are given, from
+    /// values elsewhere.
+    pub fn grams_of_some_values<'p>(
+        &self,
+        functions: &[DMatrix<f64>],
+        exponents: &Exponents,
+        pairs: impl Fn(usize) -> Option<&'p DMatrix<f64>> + Sync,
+    ) -> Vec<DMatrix<f64>> {
+        let size = functions.first().map_or(0, |f| f.ncols());
         let lists = self.bins.elements(self.mesh);
         let parts = lists.par_iter().zip(functions).enumerate().map(|(slot, (elements, functions))| {
             if let Some(pairs) = pairs(slot) {
@@ -163,8 +176,7 @@ impl Measure<'_> {
             }
             gram
         });
-        let parts: Vec<DMatrix<f64>> = parts.collect();
-        parts.into_iter().fold(DMatrix::zeros(size, size), |sum, part| sum + part)
+        parts.collect()
     }
 }
 
@@ -181,7 +193,7 @@ pub(super) fn inner(pairs: &[DMatrix<f64>], left: &[DMatrix<f64>], right: &[DMat
 }
 
 /// The coefficients of a bin count as small if the sum of their squares is below this.
-const SMALL: f64 = 1e4;
+pub(super) const SMALL: f64 = 1e4;
 
 /// The largest sum of squared coefficients of a function on a bin: what rounding errors are multiplied by.
 pub(super) fn growth(functions: &DMatrix<f64>) -> f64 {

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! with phi a basis of the polynomials of total degree at most d, or some of its members, chosen at random by a seed.
-//! The parameters of one density are, for each of the K squares, one logit (w is their softmax) and the coefficients u:
-//! `K (N + 1)` numbers.
+//! A density is given, for each of the K squares, by one logit (w is their softmax) and the coefficients u: `K (N + 1)`
+//! numbers. The parameters are differences to an offset (module `offset`): the constant 1, and a part that tells
+//! squares apart where there are several.
 //!
 //! Raw monomials are hopelessly ill-conditioned beyond degree 7 or so, and so are Legendre polynomials on the box where
 //! the constraint leaves out its corners. By default the basis is orthonormal on the constraint itself; then G is the
@@ -17,12 +18,13 @@ mod basis;
 mod form;
 mod functions;
 mod local;
+mod patches;
 mod recipe;
+mod settings;
 
 use std::sync::{Arc, OnceLock};
 
 use nalgebra::{DMatrix, DVector, DVectorView};
-use serde::{Deserialize, Serialize};
 
 use super::cubature::MeshCubature;
 use super::error::DensityError;
@@ -32,6 +34,8 @@ use super::kind::{Compile, Expansion, FamilyKind, Form};
 use super::knots::equally_spaced;
 use super::mesh::{Degree, Mesh};
 use super::occupied::OccupiedBins;
+use super::offset::member;
+use super::patches::PatchSearch;
 use super::registry::Settings;
 use super::support::{Ends, Support};
 use super::weights::{log_sum_exp, mixture_weights, power_of_two};
@@ -41,72 +45,9 @@ use crate::region::Region;
 use form::GramForm;
 use functions::{Layout, SquaredFunctions};
 use local::{Measure, Tables};
+use patches::SquaresPatches;
 pub use recipe::SumOfSquaresRecipe;
-
-/// The basis of polynomials that the coefficients refer to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Basis {
-    /// Orthonormal on the constraint, in graded order, relative to the volume of the box around it.
-    #[default]
-    Orthonormal,
-    /// Products of Legendre polynomials, orthonormal on the box around the constraint.
-    Legendre,
-    /// Monomials with the reparametrisation of the PAL paper, for comparison:
-    /// `u_i = sign(z_i) (sqrt(|z_i| + 0.1) - sqrt(0.1)) / sqrt(G_ii)`.
-    Monomial,
-}
-
-/// A random choice among the members of a basis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Subset {
-    /// The number of members; the constant is always among them.
-    pub terms: usize,
-    /// The seed of the choice: equal seeds choose equal members.
-    pub seed: u64,
-}
-
-/// The settings of a [`SumOfSquares`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SumOfSquaresSettings {
-    /// The total degree of the polynomials that are squared. `None` chooses it by the number of variables: 7 for one or
-    /// two, 4 for three, 3 for four and 2 for more.
-    pub degree: Option<u16>,
-    /// The number of squares.
-    pub components: usize,
-    /// The basis of polynomials.
-    #[serde(default)]
-    pub basis: Basis,
-    /// A random choice of members of the basis; `None` for all of them.
-    #[serde(default)]
-    pub subset: Option<Subset>,
-}
-
-impl Default for SumOfSquaresSettings {
-    /// Four squares of an automatically chosen degree, in the whole orthonormal basis.
-    fn default() -> SumOfSquaresSettings {
-        SumOfSquaresSettings { degree: None, components: 4, basis: Basis::Orthonormal, subset: None }
-    }
-}
-
-impl SumOfSquaresSettings {
-    /// The same settings with everything automatic chosen for this number of variables.
-    pub fn chosen(&self, dimension: usize) -> SumOfSquaresSettings {
-        let automatic = match dimension {
-            ..=2 => 7,
-            3 => 4,
-            4 => 3,
-            _ => 2,
-        };
-        SumOfSquaresSettings { degree: Some(self.degree.unwrap_or(automatic)), ..*self }
-    }
-
-    fn total_degree(&self) -> u16 {
-        self.degree.expect("the degree is chosen before anything is compiled")
-    }
-}
+pub use settings::{Basis, Subset, SumOfSquaresSettings};
 
 /// How well a basis is conditioned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,6 +109,8 @@ pub struct SumOfSquares {
     support: Arc<Support>,
     tensors: Arc<Tensors>,
     form: GramForm,
+    offset: Arc<[f64]>,
+    patches: OnceLock<Arc<SquaresPatches>>,
 }
 
 impl SumOfSquares {
@@ -222,7 +165,9 @@ impl SumOfSquares {
         let layout = Layout::new(&exponents);
         let tensors = Tensors { exponents, double, layout, bins, functions };
         let form = GramForm { gram, size: tensors.size(), gradient_len: tensors.gradient_len() };
-        SumOfSquares { settings: *settings, support, tensors: Arc::new(tensors), form }
+        let offset = offset(settings, &form);
+        let patches = OnceLock::new();
+        SumOfSquares { settings: *settings, support, tensors: Arc::new(tensors), form, offset, patches }
     }
 
     /// The constants with which a tensor framework computes log-densities by itself.
@@ -281,6 +226,26 @@ impl SumOfSquares {
         let u: Vec<f64> = params[1..].iter().map(|z| self.reparametrised(*z).0).collect();
         power_of_two(&u)
     }
+}
+
+/// Squares of the constant 1 and a part of one other member of the basis, which differs from square to square.
+fn offset(settings: &SumOfSquaresSettings, form: &GramForm) -> Arc<[f64]> {
+    let square = |member: usize| form.gram.as_ref().map_or(1.0, |gram| gram[(member, member)]);
+    let per = form.size + 1;
+    let mut offset = vec![0.0; settings.components * per];
+    for (k, row) in offset.chunks_mut(per).enumerate() {
+        row[1] = 1.0;
+        if let Some((member, part)) = member(k, settings.components, form.size) {
+            let scale = (square(0) / square(member)).sqrt();
+            // A damaged file may hold any Gram matrix.
+            row[1 + member] = part * if scale.is_finite() { scale } else { 1.0 };
+        }
+        if settings.basis == Basis::Monomial {
+            // The inverse of the reparametrisation.
+            row[1..].iter_mut().for_each(|u| *u *= u.abs() + 2.0 * 0.1f64.sqrt());
+        }
+    }
+    offset.into()
 }
 
 fn degree(settings: &SumOfSquaresSettings) -> Degree {
@@ -466,6 +431,10 @@ impl FamilyKind for SumOfSquares {
         degree(&self.settings)
     }
 
+    fn offset(&self) -> &[f64] {
+        &self.offset
+    }
+
     fn gradient_len(&self) -> usize {
         self.settings.components * self.tensors.gradient_len()
     }
@@ -576,6 +545,16 @@ impl FamilyKind for SumOfSquares {
         let scale = self.support.grid().derivative_scale(&bin, orders);
         let features = self.tensors.functions[slot].tr_mul(&products);
         out.iter_mut().zip(features.iter()).for_each(|(out, feature)| *out = feature * scale);
+    }
+
+    fn patches(&self) -> Option<&dyn PatchSearch> {
+        if let Some(known) = self.patches.get() {
+            return Some(&**known);
+        }
+        // Made before the cell is locked: a thread that waits for others here may be given work that asks for the same.
+        let rules = MeshCubature::new(self.support.dimension(), degree(&self.settings));
+        let made = Arc::new(SquaresPatches::new(self.support.mesh(), &self.tensors, self.form.clone(), &rules));
+        Some(&**self.patches.get_or_init(|| made))
     }
 
     fn start(&self, _clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {

@@ -23,7 +23,7 @@ const STEPS: usize = 8;
 const FAMILY_ROUNDING: f64 = 16.0;
 
 /// A box or simplex inside one element, which may be cut further.
-pub(super) struct SearchNode {
+pub(super) struct ModeNode {
     element: ElementIndex,
     depth: u32,
     shape: Shape,
@@ -51,7 +51,7 @@ pub(super) struct Examination {
     /// An upper bound of the density on the node.
     pub upper: f64,
     /// The node, if cutting it is worthwhile and float64 allows it.
-    pub open: Option<SearchNode>,
+    pub open: Option<ModeNode>,
     pub incumbent: Option<Incumbent>,
 }
 
@@ -78,7 +78,7 @@ impl Examiner<'_> {
     }
 
     /// Cuts a node into two shapes.
-    pub fn split(&self, node: &SearchNode) -> [Shape; 2] {
+    pub fn split(&self, node: &ModeNode) -> [Shape; 2] {
         let n = self.basis.dimension;
         match &node.shape {
             Shape::Cuboid(low, high) => {
@@ -106,7 +106,7 @@ impl Examiner<'_> {
     }
 
     /// Examines one of the two shapes that a node is cut into.
-    pub fn part(&self, node: &SearchNode, shape: Shape, best: Option<f64>) -> Examination {
+    pub fn part(&self, node: &ModeNode, shape: Shape, best: Option<f64>) -> Examination {
         checkpoint();
         let parent = ParentBox { low: &node.low, high: &node.high, enclosure: &node.enclosure };
         let mut examination = self.examine(node.element, node.depth + 1, shape, parent, best);
@@ -181,7 +181,7 @@ impl Examiner<'_> {
         let hopeless = best.is_some_and(|best| upper - bound.margin <= enough * best);
         let exhausted =
             hopeless || !upper.is_finite() || depth >= MAX_DEPTH || cut_gains.iter().all(|gain| *gain == 0.0);
-        let open = (!exhausted).then_some(SearchNode { element, depth, shape, low, high, enclosure, cut_gains, upper });
+        let open = (!exhausted).then_some(ModeNode { element, depth, shape, low, high, enclosure, cut_gains, upper });
         Examination { upper, open, incumbent }
     }
 

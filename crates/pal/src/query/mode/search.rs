@@ -13,7 +13,7 @@ use rayon::prelude::*;
 use super::chebyshev_basis::ChebyshevBasis;
 use super::enclosure::PolynomialEnclosure;
 use super::incumbent::Incumbent;
-use super::node::{Examination, Examiner, SearchNode};
+use super::node::{Examination, Examiner, ModeNode};
 use super::{Mode, ModeOptions, ModeProblem, ModeStop};
 use crate::density::mesh::ElementIndex;
 
@@ -32,7 +32,7 @@ const PLAIN: std::ops::Range<f64> = 1e-100..1e100;
 
 /// A node that waits to be cut; the one with the larger bound comes first, then the older one.
 struct OpenNode {
-    node: SearchNode,
+    node: ModeNode,
     number: usize,
 }
 
@@ -169,7 +169,7 @@ impl BranchAndBound {
                 }
                 batch.push(open.node);
             }
-            let examine = |node: &SearchNode| examiner.split(node).map(|shape| examiner.part(node, shape, best));
+            let examine = |node: &ModeNode| examiner.split(node).map(|shape| examiner.part(node, shape, best));
             let examinations: Vec<[Examination; 2]> = batch.par_iter().map(examine).collect();
             examinations.into_iter().flatten().for_each(|examination| self.take(examination));
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,13 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import _arrays
-from ._arrays import FloatArray
-from .density import Density
-from .families import KINDS, Family
-from .formula import Constraint, all_of, as_constraint, real
-from .region import Region
+from .. import _arrays
+from .._arrays import FloatArray
+from ..density import Density
+from ..families import Family
+from ..formula import as_constraint
+from ..region import Region
+from ._shared import box_around, check_inside, chosen_kind, family_settings
 
 
 class ConstrainedDensity(DensityMixin, BaseEstimator):
@@ -89,11 +89,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         points = validate_data(self, self._by_name(X), dtype=np.float64, ensure_min_samples=2)
         region = self._around(points) if self.constraint is None else self._constrained()
         _arrays.check_width(points.shape, region.variables, "rows of X")
-        outside = np.flatnonzero(~region.contains(points))
-        if len(outside):
-            row = outside[0]
-            others = f"and so do {len(outside) - 1} others; remove them or widen the constraint"
-            raise ValueError(f"row {row} of X, {points[row].tolist()}, violates the constraint, {others}")
+        check_inside(region, points, "X")
         self.family_: Family = self._compile(region)
         random = check_random_state(self.random_state)
         starts = [random.normal(size=self.family_.num_params) for _ in range(max(1, self.n_init))]
@@ -118,31 +114,13 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         return X if columns is None else np.stack([np.asarray(column) for column in columns], axis=-1)
 
     def _around(self, points: FloatArray) -> Region:
-        """The box around the data, a tenth wider on every side, over the names of its columns, or `x0`, `x1`, ..."""
-        sides = []
+        """The box around the data, over the names of its columns, or `x0`, `x1`, ..."""
         names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(points.shape[1])])]
-        for name, low, high in zip(names, points.min(0), points.max(0)):
-            margin = Fraction(float(high - low)) / 10 if high > low else Fraction(1)
-            sides.append(real(name).between(Fraction(float(low)) - margin, Fraction(float(high)) + margin))
-        return Region(Constraint(all_of(sides), variables=names))
+        return box_around(points, names)
 
     def _compile(self, region: Region) -> Family:
-        by_name = {kind.kind: kind for kind in KINDS}
-        if self.family == "auto":
-            possible = (kind for kind in KINDS if (kind.max_variables or region.dimension) >= region.dimension)
-            kind = next(possible)
-        elif self.family in by_name:
-            kind = by_name[self.family]
-        else:
-            names = ", ".join(f'"{name}"' for name in by_name)
-            raise ValueError(f'families are "auto", {names}; not {self.family!r}')
-        settings = {name: getattr(self, name) for name in ("knots", "bins", "degree", "components")}
-        given = {name: value for name, value in settings.items() if value is not None}
-        foreign = [name for name in given if name not in kind.options]
-        if foreign and self.family != "auto":
-            raise ValueError(f'the family "{kind.kind}" has no {foreign[0]}; it has {", ".join(kind.options)}')
-        fitting = {name: value for name, value in given.items() if name not in foreign}
-        return kind(region, **fitting)  # type: ignore[call-arg]
+        kind = chosen_kind(self.family, region)
+        return kind(region, **family_settings(self, kind))  # type: ignore[call-arg]
 
     def _maximise(self, points: FloatArray, start: FloatArray) -> Any:
         weights = np.full(len(points), 1 / len(points))

@@ -1,0 +1,158 @@
+//! Log-densities of one point per parameter vector, and their gradients with respect to the parameters, in one pass:
+//! what a training step of a network needs.
+//!
+//! Tensor frameworks can do the same with the recipe of a kind, by a dozen operations on large intermediate tensors. A
+//! kernel does it row by row, without them, in float32 or float64. Both agree to rounding.
+
+use std::fmt::Debug;
+
+use super::grid::{BinIndex, Grid};
+use super::kind::FamilyKind;
+use super::lanes;
+use super::{DensityError, Family};
+
+/// Points in local coordinates of their bins.
+#[derive(Clone, Debug)]
+pub struct LocatedPoints {
+    dimension: usize,
+    bins: Vec<BinIndex>,
+    local: Vec<f64>,
+    /// Whether each point may have a positive density.
+    inside: Vec<bool>,
+}
+
+impl LocatedPoints {
+    fn new(grid: &Grid, points: &[f64], inside: Vec<bool>) -> LocatedPoints {
+        let n = grid.dimension();
+        let (mut bins, mut local) = (vec![BinIndex::default(); points.len()], vec![0.0; points.len()]);
+        let parts = points.chunks(n).zip(bins.chunks_mut(n)).zip(local.chunks_mut(n)).zip(&inside);
+        for (((point, bin), t), _) in parts.filter(|(_, inside)| **inside) {
+            grid.locate(point, bin, t);
+        }
+        LocatedPoints { dimension: n, bins, local, inside }
+    }
+
+    /// The number of points.
+    pub fn len(&self) -> usize {
+        self.inside.len()
+    }
+
+    /// Whether there are no points.
+    pub fn is_empty(&self) -> bool {
+        self.inside.is_empty()
+    }
+
+    /// Whether a point may have a positive density.
+    pub(crate) fn is_inside(&self, row: usize) -> bool {
+        self.inside[row]
+    }
+
+    /// The bin and the local coordinate of a point along an axis; meaningless for points outside.
+    pub(crate) fn at(&self, row: usize, axis: usize) -> (BinIndex, f64) {
+        let at = row * self.dimension + axis;
+        (self.bins[at], self.local[at])
+    }
+}
+
+/// What the rows of a fused pass hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowInput {
+    /// Parameters of the family.
+    Parameters,
+    /// Outputs of a network, from which a head makes splines: for every component its logit, then location, scale and
+    /// tail of a Student t distribution along every axis.
+    StudentT,
+}
+
+/// The fused pass of one kind of family in one precision.
+pub trait RowKernel<T>: Send + Sync + Debug {
+    /// The length of a row; `None` if this kind has no such head.
+    fn width(&self, input: RowInput) -> Option<usize>;
+
+    /// Computes the log-density of each point under its own row of parameters and, where asked for, its gradient with
+    /// respect to that row. Points outside get minus infinity and a gradient of zero.
+    ///
+    /// Where a density vanishes inside the constraint, its logarithm is that of the smallest number at hand, and a
+    /// component without mass takes no part: the same conventions as in the recipe.
+    fn log_prob(
+        &self,
+        input: RowInput,
+        rows: &[T],
+        points: &LocatedPoints,
+        log_prob: &mut [T],
+        gradient: Option<&mut [T]>,
+    );
+}
+
+/// float32 or float64, as the precision of a kernel.
+pub trait Precision: lanes::Real {
+    /// The kernel of a kind in this precision, if it has one.
+    fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<Self>>;
+}
+
+impl Precision for f32 {
+    fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<f32>> {
+        kind.kernel_f32()
+    }
+}
+
+impl Precision for f64 {
+    fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<f64>> {
+        kind.kernel_f64()
+    }
+}
+
+/// Log-densities of one point per row, with gradients where they were asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowLogProb<T> {
+    /// The log-density of each point.
+    pub log_prob: Vec<T>,
+    /// The derivatives of each log-density with respect to its own row of parameters, row by row.
+    pub gradient: Option<Vec<T>>,
+}
+
+impl Family {
+    /// Whether there is a fused pass for this kind of family: see [`Family::log_prob_rows`].
+    pub fn has_kernel(&self) -> bool {
+        f64::kernel(self.kind()).is_some()
+    }
+
+    /// The log-density of each point under its own row of parameters, or of outputs of a network that go through a
+    /// head, with its gradient with respect to that row in the same pass; `None` if the kind of family has no such pass.
+    ///
+    /// ```
+    /// use pal::density::{Family, RowInput, SplineSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x] = reals(["x"]);
+    /// let family = Family::new(&Region::new(&x.between(0, 1).into())?, &SplineSettings::default().into())?;
+    /// let params = family.random_params(2, 1);
+    /// let rows = family.log_prob_rows(RowInput::Parameters, &params, &[0.25, 0.5], true)?.unwrap();
+    /// let gradient = family.log_prob_vjp(&params, &[0.25, 0.5], &[1.0, 1.0])?;
+    /// assert!(rows.gradient.unwrap().iter().zip(&gradient).all(|(a, b)| (a - b).abs() < 1e-9));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn log_prob_rows<T: Precision>(
+        &self,
+        input: RowInput,
+        rows: &[T],
+        points: &[f64],
+        with_gradient: bool,
+    ) -> Result<Option<RowLogProb<T>>, DensityError> {
+        let Some(kernel) = T::kernel(self.kind()) else { return Ok(None) };
+        let Some(per) = kernel.width(input) else { return Ok(None) };
+        let n = self.dimension();
+        self.check_points(points)?;
+        let count = points.len() / n;
+        if rows.len() != count * per {
+            return Err(DensityError::Length { what: "parameters", given: rows.len(), wanted: per });
+        }
+        if let Some(at) = rows.iter().position(|x| !x.to_f64().is_finite()) {
+            return Err(DensityError::Parameter { row: at / per, column: at % per, value: rows[at].to_f64() });
+        }
+        let located = LocatedPoints::new(self.support().grid(), points, self.contains(points));
+        let mut log_prob = vec![T::default(); count];
+        let mut gradient = with_gradient.then(|| vec![T::default(); rows.len()]);
+        kernel.log_prob(input, rows, &located, &mut log_prob, gradient.as_deref_mut());
+        Ok(Some(RowLogProb { log_prob, gradient }))
+    }
+}

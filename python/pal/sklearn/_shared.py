@@ -1,0 +1,54 @@
+"""What both estimators share: regions from data, and families by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .._arrays import FloatArray
+from ..families import KINDS, Family
+from ..formula import Constraint, all_of, real
+from ..region import Region
+
+
+def box_around(points: FloatArray, names: Sequence[str]) -> Region:
+    """The box around points, a tenth wider on every side."""
+    sides = []
+    for name, low, high in zip(names, points.min(0), points.max(0)):
+        margin = Fraction(float(high - low)) / 10 if high > low else Fraction(1)
+        sides.append(real(name).between(Fraction(float(low)) - margin, Fraction(float(high)) + margin))
+    return Region(Constraint(all_of(sides), variables=list(names)))
+
+
+def check_inside(region: Region, points: FloatArray, what: str) -> None:
+    """Refuses data that violate the constraint, and names the first such row."""
+    outside = np.flatnonzero(~region.contains(points))
+    if len(outside):
+        row = outside[0]
+        others = f"and so do {len(outside) - 1} others; remove them or widen the constraint"
+        raise ValueError(f"row {row} of {what}, {points[row].tolist()}, violates the constraint, {others}")
+
+
+def chosen_kind(family: str, region: Region) -> type[Family]:
+    """The kind of family of this name; for `"auto"` the first one that is possible on the region."""
+    by_name = {kind.kind: kind for kind in KINDS}
+    if family == "auto":
+        return next(kind for kind in KINDS if (kind.max_variables or region.dimension) >= region.dimension)
+    if family not in by_name:
+        names = ", ".join(f'"{name}"' for name in by_name)
+        raise ValueError(f'families are "auto", {names}; not {family!r}')
+    return by_name[family]
+
+
+def family_settings(estimator: Any, kind: type[Family]) -> dict[str, Any]:
+    """The settings of an estimator that were given and that the kind has. Others are an error, unless it was chosen
+    automatically."""
+    settings = {name: getattr(estimator, name) for name in ("knots", "bins", "degree", "components")}
+    given = {name: value for name, value in settings.items() if value is not None}
+    foreign = [name for name in given if name not in kind.options]
+    if foreign and estimator.family != "auto":
+        raise ValueError(f'the family "{kind.kind}" has no {foreign[0]}; it has {", ".join(kind.options)}')
+    return {name: value for name, value in given.items() if name not in foreign}
