@@ -5,11 +5,18 @@
 //! kernel does it row by row, without them, in float32 or float64. Both agree to rounding.
 
 use std::fmt::Debug;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use smallvec::SmallVec;
 
 use super::grid::{BinIndex, Grid};
 use super::kind::FamilyKind;
 use super::lanes;
+use super::weights::log_sum_exp;
 use super::{DensityError, Family};
+
+/// The logit of a component without mass: far below all others, but finite.
+const NO_WEIGHT: f64 = -1e30;
 
 /// Points in local coordinates of their bins.
 #[derive(Clone, Debug)]
@@ -52,6 +59,12 @@ impl LocatedPoints {
         let at = row * self.dimension + axis;
         (self.bins[at], self.local[at])
     }
+
+    /// The bin and the local coordinates of a point; meaningless for points outside.
+    pub(crate) fn place(&self, row: usize) -> (&[BinIndex], &[f64]) {
+        let at = row * self.dimension..(row + 1) * self.dimension;
+        (&self.bins[at.clone()], &self.local[at])
+    }
 }
 
 /// What the rows of a fused pass hold.
@@ -82,6 +95,119 @@ pub trait RowKernel<T>: Send + Sync + Debug {
         log_prob: &mut [T],
         gradient: Option<&mut [T]>,
     );
+}
+
+/// The fused pass of a family in both precisions, each made when it is first needed.
+#[derive(Clone, Debug)]
+pub(crate) struct KernelPair<A, B> {
+    pub f32: OnceLock<A>,
+    pub f64: OnceLock<B>,
+}
+
+impl<A, B> Default for KernelPair<A, B> {
+    fn default() -> KernelPair<A, B> {
+        KernelPair { f32: OnceLock::new(), f64: OnceLock::new() }
+    }
+}
+
+/// Some consecutive rows of a fused pass, and where their results go.
+pub(crate) struct RowBlock<'r, T> {
+    /// The number of rows before these.
+    pub first: usize,
+    pub rows: &'r [T],
+    pub log_prob: &'r mut [T],
+    pub gradient: Option<&'r mut [T]>,
+}
+
+/// How the rows of a fused pass are divided.
+pub(crate) struct RowBlocks {
+    /// The length of a row.
+    pub width: usize,
+    /// The number of rows of a block.
+    pub rows: usize,
+    /// Whether there is enough work for several threads.
+    pub parallel: bool,
+}
+
+impl RowBlocks {
+    /// Does the work on all blocks, with memory that a thread uses for one block after the other.
+    ///
+    /// The calling thread works too instead of waiting until others have woken up: a training step is over in less time
+    /// than that may take, above all where threads of a tensor framework wait for their next task in busy loops.
+    pub fn run<T: Send + Sync, M>(
+        &self,
+        rows: &[T],
+        log_prob: &mut [T],
+        gradient: Option<&mut [T]>,
+        memory: impl Fn() -> M + Sync,
+        work: impl Fn(RowBlock<'_, T>, &mut M) + Sync,
+    ) {
+        let count = log_prob.len().div_ceil(self.rows);
+        let gradients: Vec<Option<&mut [T]>> = match gradient {
+            Some(gradient) => gradient.chunks_mut(self.width * self.rows).map(Some).collect(),
+            None => (0..count).map(|_| None).collect(),
+        };
+        let blocks = log_prob.chunks_mut(self.rows).zip(gradients).zip(rows.chunks(self.width * self.rows));
+        let blocks = blocks.enumerate().map(|(k, ((log_prob, gradient), rows))| {
+            let first = k * self.rows;
+            RowBlock { first, rows, log_prob, gradient }
+        });
+        // Each thread takes the next block when it is done with one.
+        let blocks = Mutex::new(blocks);
+        let next = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work_off = || {
+            let mut own = None;
+            while let Some(block) = next() {
+                work(block, own.get_or_insert_with(&memory));
+            }
+        };
+        let threads = if self.parallel { rayon::current_num_threads().min(count) } else { 1 };
+        rayon::in_place_scope(|scope| {
+            (1..threads).for_each(|_| scope.spawn(|_| work_off()));
+            work_off();
+        });
+    }
+}
+
+/// What is known of one component of a mixture in one row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MixtureRow {
+    pub logit: f64,
+    /// The integral Z of the component, relative to the volume of the box.
+    pub integral: f64,
+    /// The logarithm of the value at the point of the row, before it is normalised.
+    pub log_value: f64,
+}
+
+impl MixtureRow {
+    /// The log-density of a row from its components, relative to the volume of the box: with the responsibilities
+    /// `r_m = exp(log w_m + log q_m - log Z_m - log p)`,
+    ///
+    /// ```text
+    /// d log p  =  sum_m  r_m (d log q_m - d log Z_m)  +  (r_m - w_m) d logit_m.
+    /// ```
+    ///
+    /// `gradient` has the derivatives of the logarithms of normalised components, `length` numbers each beginning with
+    /// one for the logit, and gets those of the log-density. A component without mass takes no part.
+    pub fn log_density<T: lanes::Real>(rows: &[MixtureRow], length: usize, gradient: Option<&mut [T]>) -> f64 {
+        let empty = |row: &MixtureRow| row.integral <= T::TINY;
+        let logits: SmallVec<[f64; 16]> =
+            rows.iter().map(|row| if empty(row) { NO_WEIGHT } else { row.logit }).collect();
+        let normaliser = log_sum_exp(logits.iter().copied());
+        let term = |(row, logit): (&MixtureRow, &f64)| {
+            logit - normaliser + row.log_value - if empty(row) { 0.0 } else { row.integral.ln() }
+        };
+        let terms: SmallVec<[f64; 16]> = rows.iter().zip(&logits).map(term).collect();
+        let total = log_sum_exp(terms.iter().copied());
+        let parts = gradient.into_iter().flat_map(|gradient| gradient.chunks_mut(length));
+        for ((part, row), (term, logit)) in parts.zip(rows).zip(terms.iter().zip(&logits)) {
+            let responsibility = (term - total).exp();
+            let factor = T::from_f64(responsibility);
+            part.iter_mut().for_each(|x| *x = *x * factor);
+            part[0] = T::from_f64(if empty(row) { 0.0 } else { responsibility - (logit - normaliser).exp() });
+        }
+        total
+    }
 }
 
 /// float32 or float64, as the precision of a kernel.

@@ -52,6 +52,12 @@ impl VolumeForm {
         Ok(VolumeForm { places: places.collect(), integrals: sums.into_values().collect(), bins, components })
     }
 
+    /// The places of the weights of every bin that holds something, one per axis, with the integral, in the order of
+    /// the bins.
+    pub fn bins_in_use(&self) -> impl Iterator<Item = (&[usize], f64)> {
+        self.places.chunks(self.bins.len()).zip(self.integrals.iter().copied())
+    }
+
     /// The integrals of all bins of the grid, the last axis running fastest.
     pub fn dense(&self) -> Vec<f64> {
         let mut dense = vec![0.0; self.bins.iter().product()];

@@ -15,6 +15,7 @@
 
 mod form;
 mod functions;
+mod kernel;
 mod patches;
 mod recipe;
 
@@ -32,6 +33,7 @@ use super::occupied::OccupiedBins;
 use super::offset::Tilt;
 use super::patches::PatchSearch;
 use super::registry::Settings;
+use super::row_kernel::{KernelPair, RowKernel};
 use super::support::Support;
 use super::weights::{log_softmax, normalised_mixture, pull_back_normalised_mixture};
 use crate::density::grid::{BinIndex, Grid};
@@ -40,6 +42,7 @@ use crate::random::Stream;
 use crate::region::Region;
 use form::VolumeForm;
 use functions::HistogramFunctions;
+use kernel::HistogramKernel;
 use patches::HistogramPatches;
 pub use recipe::HistogramRecipe;
 
@@ -106,6 +109,7 @@ pub struct HistogramMixture {
     occupied: Arc<OccupiedBins>,
     exponents: Arc<Exponents>,
     offset: Arc<[f64]>,
+    kernels: KernelPair<HistogramKernel<f32>, HistogramKernel<f64>>,
     patches: OnceLock<Arc<HistogramPatches>>,
 }
 
@@ -160,6 +164,7 @@ impl HistogramMixture {
             occupied,
             exponents: Arc::new(exponents),
             offset,
+            kernels: KernelPair::default(),
             patches: OnceLock::new(),
         })
     }
@@ -338,6 +343,14 @@ impl FamilyKind for HistogramMixture {
 
     fn log_component_probabilities(&self, theta: &[f64]) -> Option<Vec<f64>> {
         Some(log_softmax(&theta.chunks(self.params_per_component()).map(|part| part[0]).collect::<Vec<f64>>()))
+    }
+
+    fn kernel_f32(&self) -> Option<&dyn RowKernel<f32>> {
+        Some(self.kernels.f32.get_or_init(|| HistogramKernel::new(self)))
+    }
+
+    fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
+        Some(self.kernels.f64.get_or_init(|| HistogramKernel::new(self)))
     }
 
     fn patches(&self) -> Option<&dyn PatchSearch> {

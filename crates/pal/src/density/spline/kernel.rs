@@ -2,14 +2,7 @@
 //!
 //! One component of [`LANES`] rows goes through at a time, one row per lane: from parameters to the values of its
 //! splines at the nodes of every bin, their squares, the integral Z over the constraint and its gradient with respect
-//! to the parameters. When all components of these rows are known, so are the responsibilities
-//! `r_m = exp(log w_m + log q_m - log Z_m - log p)`, and
-//!
-//! ```text
-//! d log p  =  sum_m  r_m (d log q_m - d log Z_m)  +  (r_m - w_m) d logit_m.
-//! ```
-
-use rayon::prelude::*;
+//! to the parameters. When all components of these rows are known, [`MixtureRow::log_density`] puts them together.
 
 use super::contract::FormWork;
 use super::form::BinForm;
@@ -19,13 +12,10 @@ use super::student_t::{HeadMemory, StudentT};
 use super::{MAX_SPLINE_DIMENSION, SplineMixture};
 use crate::density::grid::BinIndex;
 use crate::density::lanes::{LANES, LaneWork, Lanes, Real, dispatch, one_by_one};
-use crate::density::row_kernel::{LocatedPoints, RowInput, RowKernel};
-use crate::density::weights::{log_softmax, log_sum_exp};
+use crate::density::row_kernel::{LocatedPoints, MixtureRow, RowBlock, RowBlocks, RowInput, RowKernel};
 
 /// The nodes of a bin that are not at its ends.
 const INNER: usize = SQUARE - 2;
-/// The logit of a component without mass: far below all others, but finite.
-const NO_WEIGHT: f64 = -1e30;
 /// A batch of at least this many components is divided between threads.
 const PARALLEL: usize = 256;
 
@@ -80,15 +70,18 @@ impl<T: Real> SplineKernel<T> {
             form: self.form.plan().work(),
             head: self.head.memory(),
             outputs: vec![Lanes::zero(); self.head.per_component() - 1],
-            parts: vec![Parts::default(); self.components * LANES],
+            parts: vec![MixtureRow::default(); self.components * LANES],
+            of_values: [Default::default(); LANES],
         }
     }
 
-    /// Computes up to [`LANES`] rows, of which the first is `first`.
-    fn rows(&self, input: RowInput, rows: &[T], points: &Rows<'_>, out: &mut Output<'_, T>, memory: &mut Memory<T>) {
+    /// Computes up to [`LANES`] rows.
+    fn rows(&self, input: RowInput, block: RowBlock<'_, T>, points: &LocatedPoints, memory: &mut Memory<T>) {
+        let RowBlock { first, rows, log_prob, mut gradient } = block;
+        let points = &Rows { points, first };
         let part = self.row_part(input);
         let per = part * self.components;
-        let count = out.log_prob.len();
+        let count = log_prob.len();
         for (component, offset) in self.offset.chunks(self.per_component).enumerate() {
             for lane in 0..LANES {
                 // Lanes without a row repeat the last one.
@@ -108,19 +101,22 @@ impl<T: Real> SplineKernel<T> {
             if input == RowInput::StudentT {
                 dispatch(HeadSplines { head: &self.head, memory });
             }
-            let with_gradient = out.gradient.is_some();
+            let with_gradient = gradient.is_some();
             let (integrals, scales) = dispatch(Component { kernel: self, memory, with_gradient });
             for lane in 0..count {
-                let part = &mut memory.parts[lane * self.components + component];
-                part.logit = memory.params[0].0[lane].to_f64();
-                part.integral = integrals.0[lane].to_f64();
-                part.log_value = 0.0;
-                part.factors = Default::default();
+                let mut row = MixtureRow {
+                    logit: memory.params[0].0[lane].to_f64(),
+                    integral: integrals.0[lane].to_f64(),
+                    log_value: 0.0,
+                };
                 if points.is_inside(lane) {
-                    self.evaluate(points, lane, &memory.params, &scales, part);
+                    row.log_value = self.evaluate(points, lane, &memory.params, &scales, &mut memory.of_values[lane]);
+                } else {
+                    memory.of_values[lane] = Default::default();
                 }
+                memory.parts[lane * self.components + component] = row;
             }
-            let Some(gradient) = &mut out.gradient else { continue };
+            let Some(gradient) = &mut gradient else { continue };
             self.add_values(component, count, memory);
             if input == RowInput::StudentT {
                 dispatch(HeadGradient { head: &self.head, memory });
@@ -137,9 +133,9 @@ impl<T: Real> SplineKernel<T> {
         }
         for lane in 0..count {
             let parts = &memory.parts[lane * self.components..(lane + 1) * self.components];
-            let gradient = out.gradient.as_mut().map(|gradient| &mut gradient[lane * per..(lane + 1) * per]);
-            out.log_prob[lane] = match points.is_inside(lane) {
-                true => T::from_f64(self.finish(parts, part, gradient)),
+            let gradient = gradient.as_mut().map(|gradient| &mut gradient[lane * per..(lane + 1) * per]);
+            log_prob[lane] = match points.is_inside(lane) {
+                true => T::from_f64(MixtureRow::log_density(parts, part, gradient) - self.log_volume),
                 false => {
                     gradient.into_iter().for_each(|row| row.fill(T::default()));
                     T::from_f64(f64::NEG_INFINITY)
@@ -159,22 +155,21 @@ impl<T: Real> SplineKernel<T> {
             *derivative = *derivative * factors;
         }
         for lane in 0..count {
-            let part = &memory.parts[lane * self.components + component];
-            for (place, factor) in part.factors[..self.stretch.len()].iter().flatten() {
+            for (place, factor) in memory.of_values[lane][..self.stretch.len()].iter().flatten() {
                 memory.derivatives[*place as usize].0[lane] += T::from_f64(*factor);
             }
         }
     }
 
-    /// The value of one component at the point of a row, and what its gradient needs.
+    /// The logarithm of one component at the point of a row, and its derivatives.
     fn evaluate(
         &self,
         points: &Rows<'_>,
         lane: usize,
         params: &[Lanes<T>],
         scales: &[Lanes<T>; MAX_SPLINE_DIMENSION],
-        part: &mut Parts,
-    ) {
+        derivatives: &mut ValueDerivatives,
+    ) -> f64 {
         // Where a factor is far below the rounding error of its spline, it counts as zero.
         let least = T::TINY.powf(1.0 / self.stretch.len() as f64);
         let (mut start, mut product) = (1, 1.0);
@@ -190,33 +185,10 @@ impl<T: Real> SplineKernel<T> {
             product *= if seen { value.abs() } else { least };
             // The derivative of the logarithm of the square, in units of the parameters before they were scaled.
             let scale = if seen { 2.0 * scales[j].0[lane].to_f64() / value } else { 0.0 };
-            part.factors[j] = factors.map(|(place, factor)| (place as u32, factor * scale));
+            derivatives[j] = factors.map(|(place, factor)| (place as u32, factor * scale));
             start += 2 * knots;
         }
-        part.log_value = 2.0 * product.ln();
-    }
-
-    /// The log-density of a row from its components. `gradient` has the derivatives of the logarithms of normalised
-    /// components, `length` numbers each, and gets those of the log-density.
-    fn finish(&self, parts: &[Parts], length: usize, gradient: Option<&mut [T]>) -> f64 {
-        let empty = |part: &Parts| part.integral <= T::TINY;
-        let logits: Vec<f64> = parts.iter().map(|part| if empty(part) { NO_WEIGHT } else { part.logit }).collect();
-        let log_weights = log_softmax(&logits);
-        let terms = parts
-            .iter()
-            .zip(&log_weights)
-            .map(|(part, weight)| weight + part.log_value - if empty(part) { 0.0 } else { part.integral.ln() });
-        let terms: Vec<f64> = terms.collect();
-        let total = log_sum_exp(terms.iter().copied());
-        let Some(gradient) = gradient else { return total - self.log_volume };
-        let rows = gradient.chunks_mut(length).zip(parts).zip(terms.iter().zip(&log_weights));
-        for ((row, part), (term, log_weight)) in rows {
-            let responsibility = (term - total).exp();
-            let factor = T::from_f64(responsibility);
-            row.iter_mut().for_each(|x| *x = *x * factor);
-            row[0] = T::from_f64(if empty(part) { 0.0 } else { responsibility - log_weight.exp() });
-        }
-        total - self.log_volume
+        2.0 * product.ln()
     }
 }
 
@@ -242,12 +214,6 @@ impl Rows<'_> {
     }
 }
 
-/// Where results go: some rows of them.
-struct Output<'o, T> {
-    log_prob: &'o mut [T],
-    gradient: Option<&'o mut [T]>,
-}
-
 /// Memory that is used for one component after the other.
 struct Memory<T> {
     params: Vec<Lanes<T>>,
@@ -259,18 +225,14 @@ struct Memory<T> {
     head: HeadMemory<T>,
     /// The derivatives with respect to the outputs that the head made splines of.
     outputs: Vec<Lanes<T>>,
-    parts: Vec<Parts>,
+    /// The components of all lanes, lane by lane.
+    parts: Vec<MixtureRow>,
+    /// The derivatives of the values of one component, lane by lane.
+    of_values: [ValueDerivatives; LANES],
 }
 
-/// What is known of one component of one row.
-#[derive(Clone, Debug, Default)]
-struct Parts {
-    logit: f64,
-    integral: f64,
-    log_value: f64,
-    /// For each axis the derivatives of the logarithm of the value, with their places among the parameters.
-    factors: [[(u32, f64); 4]; MAX_SPLINE_DIMENSION],
-}
+/// For each axis the derivatives of the logarithm of a value, with their places among the parameters.
+type ValueDerivatives = [[(u32, f64); 4]; MAX_SPLINE_DIMENSION];
 
 /// The splines that the head makes for one component of all lanes.
 struct HeadSplines<'k, T> {
@@ -424,23 +386,11 @@ impl<T: Real> RowKernel<T> for SplineKernel<T> {
         log_prob: &mut [T],
         gradient: Option<&mut [T]>,
     ) {
-        let per = self.row_part(input) * self.components;
-        let blocks = log_prob.len().div_ceil(LANES);
-        let gradients: Vec<Option<&mut [T]>> = match gradient {
-            Some(gradient) => gradient.chunks_mut(per * LANES).map(Some).collect(),
-            None => (0..blocks).map(|_| None).collect(),
+        let blocks = RowBlocks {
+            width: self.row_part(input) * self.components,
+            rows: LANES,
+            parallel: points.len() * self.components >= PARALLEL,
         };
-        let work = |memory: &mut Memory<T>, (k, ((log_prob, gradient), rows)): (usize, ((&mut [T], _), &[T]))| {
-            let points = Rows { points, first: k * LANES };
-            self.rows(input, rows, &points, &mut Output { log_prob, gradient }, memory);
-        };
-        if blocks > 1 && points.len() * self.components >= PARALLEL {
-            let parts = log_prob.par_chunks_mut(LANES).zip(gradients).zip(rows.par_chunks(per * LANES));
-            parts.enumerate().for_each_init(|| self.memory(), work);
-        } else {
-            let mut memory = self.memory();
-            let parts = log_prob.chunks_mut(LANES).zip(gradients).zip(rows.chunks(per * LANES));
-            parts.enumerate().for_each(|part| work(&mut memory, part));
-        }
+        blocks.run(rows, log_prob, gradient, || self.memory(), |block, memory| self.rows(input, block, points, memory));
     }
 }

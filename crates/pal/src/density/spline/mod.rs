@@ -37,7 +37,7 @@ use super::mesh::{Degree, Mesh};
 use super::offset::Tilt;
 use super::patches::PatchSearch;
 use super::registry::Settings;
-use super::row_kernel::RowKernel;
+use super::row_kernel::{KernelPair, RowKernel};
 use super::support::Support;
 use super::weights::{log_softmax, normalised_mixture, power_of_two, pull_back_normalised_mixture};
 use crate::moments::Exponents;
@@ -117,15 +117,8 @@ pub struct SplineMixture {
     stretch: Vec<Vec<f64>>,
     exponents: Arc<Exponents>,
     offset: Arc<[f64]>,
-    kernels: Kernels,
+    kernels: KernelPair<SplineKernel<f32>, SplineKernel<f64>>,
     patches: OnceLock<Arc<SplinePatches>>,
-}
-
-/// The fused pass in both precisions, made when it is first needed.
-#[derive(Clone, Debug, Default)]
-struct Kernels {
-    f32: OnceLock<SplineKernel<f32>>,
-    f64: OnceLock<SplineKernel<f64>>,
 }
 
 impl SplineMixture {
@@ -174,7 +167,7 @@ impl SplineMixture {
             stretch,
             exponents: Arc::new(exponents),
             offset,
-            kernels: Kernels::default(),
+            kernels: KernelPair::default(),
             patches: OnceLock::new(),
         })
     }

@@ -17,6 +17,7 @@
 mod basis;
 mod form;
 mod functions;
+mod kernel;
 mod local;
 mod patches;
 mod recipe;
@@ -37,6 +38,7 @@ use super::occupied::OccupiedBins;
 use super::offset::member;
 use super::patches::PatchSearch;
 use super::registry::Settings;
+use super::row_kernel::RowKernel;
 use super::support::{Ends, Support};
 use super::weights::{log_sum_exp, mixture_weights, power_of_two};
 use crate::moments::Exponents;
@@ -545,6 +547,14 @@ impl FamilyKind for SumOfSquares {
         let scale = self.support.grid().derivative_scale(&bin, orders);
         let features = self.tensors.functions[slot].tr_mul(&products);
         out.iter_mut().zip(features.iter()).for_each(|(out, feature)| *out = feature * scale);
+    }
+
+    fn kernel_f32(&self) -> Option<&dyn RowKernel<f32>> {
+        Some(self)
+    }
+
+    fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
+        Some(self)
     }
 
     fn patches(&self) -> Option<&dyn PatchSearch> {
