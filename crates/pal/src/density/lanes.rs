@@ -2,11 +2,13 @@
 //!
 //! Kernels are written on [`Lanes`] in plain loops, and [`dispatch`] compiles them once for each generation of
 //! processors; the widest one that the machine has is taken when the program runs. Products and sums are rounded one by
-//! one (none is fused), so that results are the same on all of them.
+//! one (none is fused), so that results are the same on all of them. Where the compiler would rather work on the same
+//! lane of several [`Lanes`] at once, a kernel names the registers itself ([`Real::registers`]).
 
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-use pulp::{Arch, Simd, WithSimd};
+pub(crate) use pulp::Simd;
+use pulp::{Arch, WithSimd};
 
 /// The number of lanes: one register of 512 bits in float32, two in float64.
 pub(crate) const LANES: usize = 16;
@@ -36,11 +38,49 @@ pub trait Real:
     /// The exponential of a number up to 0, without a branch: a loop over lanes becomes a few vector instructions.
     /// Below the logarithm of the smallest normal number it stays at that number.
     fn exp_of_negative(self) -> Self;
-    /// The natural logarithm of a number from 1 on, without a branch.
-    fn ln_above_one(self) -> Self;
+    /// The natural logarithm of a positive number that is not denormal, without a branch.
+    fn ln_of_normal(self) -> Self;
+
+    /// A register of the processor.
+    type Register<S: Simd>: Copy;
+    /// All lanes as registers.
+    fn registers<S: Simd>(lanes: &[Self]) -> &[Self::Register<S>];
+    /// All lanes as registers to write to.
+    fn registers_mut<S: Simd>(lanes: &mut [Self]) -> &mut [Self::Register<S>];
+    /// The same number everywhere in a register.
+    fn fill<S: Simd>(simd: S, x: Self) -> Self::Register<S>;
+    /// `sum + a b`, with the product rounded.
+    fn plus_product<S: Simd>(
+        simd: S,
+        sum: Self::Register<S>,
+        a: Self::Register<S>,
+        b: Self::Register<S>,
+    ) -> Self::Register<S>;
 }
 
 impl Real for f32 {
+    type Register<S: Simd> = S::f32s;
+
+    #[inline(always)]
+    fn registers<S: Simd>(lanes: &[f32]) -> &[S::f32s] {
+        S::as_simd_f32s(lanes).0
+    }
+
+    #[inline(always)]
+    fn registers_mut<S: Simd>(lanes: &mut [f32]) -> &mut [S::f32s] {
+        S::as_mut_simd_f32s(lanes).0
+    }
+
+    #[inline(always)]
+    fn fill<S: Simd>(simd: S, x: f32) -> S::f32s {
+        simd.splat_f32s(x)
+    }
+
+    #[inline(always)]
+    fn plus_product<S: Simd>(simd: S, sum: S::f32s, a: S::f32s, b: S::f32s) -> S::f32s {
+        simd.add_f32s(sum, simd.mul_f32s(a, b))
+    }
+
     const TINY: f64 = 1e-35;
 
     #[inline(always)]
@@ -69,7 +109,7 @@ impl Real for f32 {
     }
 
     #[inline(always)]
-    fn ln_above_one(self) -> f32 {
+    fn ln_of_normal(self) -> f32 {
         // x = 2^e m with m around 1, and log m = 2 artanh((m - 1) / (m + 1)).
         let bits = self.to_bits();
         let e = f32::from_bits((bits >> 23) | 0x4b00_0000) - (8_388_608.0 + 127.0);
@@ -87,6 +127,28 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    type Register<S: Simd> = S::f64s;
+
+    #[inline(always)]
+    fn registers<S: Simd>(lanes: &[f64]) -> &[S::f64s] {
+        S::as_simd_f64s(lanes).0
+    }
+
+    #[inline(always)]
+    fn registers_mut<S: Simd>(lanes: &mut [f64]) -> &mut [S::f64s] {
+        S::as_mut_simd_f64s(lanes).0
+    }
+
+    #[inline(always)]
+    fn fill<S: Simd>(simd: S, x: f64) -> S::f64s {
+        simd.splat_f64s(x)
+    }
+
+    #[inline(always)]
+    fn plus_product<S: Simd>(simd: S, sum: S::f64s, a: S::f64s, b: S::f64s) -> S::f64s {
+        simd.add_f64s(sum, simd.mul_f64s(a, b))
+    }
+
     const TINY: f64 = 1e-280;
 
     #[inline(always)]
@@ -128,7 +190,7 @@ impl Real for f64 {
     }
 
     #[inline(always)]
-    fn ln_above_one(self) -> f64 {
+    fn ln_of_normal(self) -> f64 {
         let bits = self.to_bits();
         let e = f64::from_bits((bits >> 52) | 0x4330_0000_0000_0000) - (4_503_599_627_370_496.0 + 1023.0);
         let m = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
@@ -149,6 +211,9 @@ impl Real for f64 {
 #[repr(align(64))]
 pub(crate) struct Lanes<T>(pub [T; LANES]);
 
+// Plain loops over indices become single instructions. Iterators over arrays, and closures, which would be compiled for
+// the oldest processor unless they are inlined, do not always.
+#[allow(clippy::needless_range_loop)]
 impl<T: Real> Lanes<T> {
     /// The same number in all lanes.
     #[inline(always)]
@@ -165,8 +230,8 @@ impl<T: Real> Lanes<T> {
     /// All lanes times one number.
     #[inline(always)]
     pub fn times(mut self, factor: T) -> Lanes<T> {
-        for x in &mut self.0 {
-            *x = *x * factor;
+        for k in 0..LANES {
+            self.0[k] = self.0[k] * factor;
         }
         self
     }
@@ -174,16 +239,16 @@ impl<T: Real> Lanes<T> {
     /// Adds `other` times one number.
     #[inline(always)]
     pub fn add_times(&mut self, other: Lanes<T>, factor: T) {
-        for (x, y) in self.0.iter_mut().zip(other.0) {
-            *x += y * factor;
+        for k in 0..LANES {
+            self.0[k] += other.0[k] * factor;
         }
     }
 
     /// Adds the products of two.
     #[inline(always)]
     pub fn add_product(&mut self, a: Lanes<T>, b: Lanes<T>) {
-        for (x, (a, b)) in self.0.iter_mut().zip(a.0.into_iter().zip(b.0)) {
-            *x += a * b;
+        for k in 0..LANES {
+            self.0[k] += a.0[k] * b.0[k];
         }
     }
 
@@ -191,8 +256,8 @@ impl<T: Real> Lanes<T> {
     #[inline(always)]
     pub fn reciprocal(mut self) -> Lanes<T> {
         let one = T::from_f64(1.0);
-        for x in &mut self.0 {
-            *x = one / *x;
+        for k in 0..LANES {
+            self.0[k] = one / self.0[k];
         }
         self
     }
@@ -200,8 +265,17 @@ impl<T: Real> Lanes<T> {
     /// The larger of two, lane by lane.
     #[inline(always)]
     pub fn max(mut self, other: Lanes<T>) -> Lanes<T> {
-        for (x, y) in self.0.iter_mut().zip(other.0) {
-            *x = if *x < y { y } else { *x };
+        for k in 0..LANES {
+            self.0[k] = if self.0[k] < other.0[k] { other.0[k] } else { self.0[k] };
+        }
+        self
+    }
+
+    /// Replaces the lanes in which `numbers` are at most `limit` by a value.
+    #[inline(always)]
+    pub fn where_at_most(mut self, numbers: Lanes<T>, limit: T, value: T) -> Lanes<T> {
+        for k in 0..LANES {
+            self.0[k] = if numbers.0[k] <= limit { value } else { self.0[k] };
         }
         self
     }
@@ -209,17 +283,17 @@ impl<T: Real> Lanes<T> {
     /// [`Real::exp_of_negative`] in every lane.
     #[inline(always)]
     pub fn exp(mut self) -> Lanes<T> {
-        for x in &mut self.0 {
-            *x = x.exp_of_negative();
+        for k in 0..LANES {
+            self.0[k] = self.0[k].exp_of_negative();
         }
         self
     }
 
-    /// [`Real::ln_above_one`] in every lane.
+    /// [`Real::ln_of_normal`] in every lane.
     #[inline(always)]
     pub fn ln(mut self) -> Lanes<T> {
-        for x in &mut self.0 {
-            *x = x.ln_above_one();
+        for k in 0..LANES {
+            self.0[k] = self.0[k].ln_of_normal();
         }
         self
     }
@@ -227,51 +301,57 @@ impl<T: Real> Lanes<T> {
     /// The magnitudes.
     #[inline(always)]
     pub fn abs(mut self) -> Lanes<T> {
-        for x in &mut self.0 {
-            *x = if *x < T::default() { -*x } else { *x };
+        for k in 0..LANES {
+            self.0[k] = if self.0[k] < T::default() { -self.0[k] } else { self.0[k] };
         }
         self
     }
 }
 
+#[allow(clippy::needless_range_loop)]
 impl<T: Real> Add for Lanes<T> {
     type Output = Lanes<T>;
 
     #[inline(always)]
     fn add(mut self, other: Lanes<T>) -> Lanes<T> {
-        self += other;
+        for k in 0..LANES {
+            self.0[k] = self.0[k] + other.0[k];
+        }
         self
     }
 }
 
+#[allow(clippy::needless_range_loop)]
 impl<T: Real> AddAssign for Lanes<T> {
     #[inline(always)]
     fn add_assign(&mut self, other: Lanes<T>) {
-        for (x, y) in self.0.iter_mut().zip(other.0) {
-            *x += y;
+        for k in 0..LANES {
+            self.0[k] += other.0[k];
         }
     }
 }
 
+#[allow(clippy::needless_range_loop)]
 impl<T: Real> Sub for Lanes<T> {
     type Output = Lanes<T>;
 
     #[inline(always)]
     fn sub(mut self, other: Lanes<T>) -> Lanes<T> {
-        for (x, y) in self.0.iter_mut().zip(other.0) {
-            *x = *x - y;
+        for k in 0..LANES {
+            self.0[k] = self.0[k] - other.0[k];
         }
         self
     }
 }
 
+#[allow(clippy::needless_range_loop)]
 impl<T: Real> Mul for Lanes<T> {
     type Output = Lanes<T>;
 
     #[inline(always)]
     fn mul(mut self, other: Lanes<T>) -> Lanes<T> {
-        for (x, y) in self.0.iter_mut().zip(other.0) {
-            *x = *x * y;
+        for k in 0..LANES {
+            self.0[k] = self.0[k] * other.0[k];
         }
         self
     }
@@ -290,8 +370,8 @@ pub(crate) trait LaneWork {
     /// What the work returns.
     type Output;
 
-    /// Does the work.
-    fn run(self) -> Self::Output;
+    /// Does the work, with the registers of one generation.
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
 }
 
 struct Dispatched<W>(W);
@@ -300,8 +380,8 @@ impl<W: LaneWork> WithSimd for Dispatched<W> {
     type Output = W::Output;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> W::Output {
-        self.0.run()
+    fn with_simd<S: Simd>(self, simd: S) -> W::Output {
+        self.0.run(simd)
     }
 }
 
@@ -337,11 +417,13 @@ mod tests {
             let want = f64::from(short.max(-87.0)).exp();
             assert!((short.exp_of_negative().to_f64() / want - 1.0).abs() < 3e-7, "{short}");
             let y = 1.0 + (f64::from(k) * 1e-4).powi(9);
-            assert!((y.ln_above_one() - y.ln()).abs() < 4e-16 * (1.0 + y.ln()), "{y}");
+            assert!((y.ln_of_normal() - y.ln()).abs() < 4e-16 * (1.0 + y.ln()), "{y}");
             let short = y as f32;
             let want = f64::from(short).ln();
-            assert!((short.ln_above_one().to_f64() - want).abs() < 2e-7 * (1.0 + want), "{y}");
+            assert!((short.ln_of_normal().to_f64() - want).abs() < 2e-7 * (1.0 + want), "{y}");
+            let small = (-f64::from(k) * 1e-4 * if k % 2 == 0 { 1.0 } else { 35.0 }).exp();
+            assert!((small.ln_of_normal() - small.ln()).abs() < 4e-16 * (1.0 - small.ln()), "{small}");
         }
-        assert_eq!((1f64.ln_above_one(), 0f64.exp_of_negative()), (0.0, 1.0));
+        assert_eq!((1f64.ln_of_normal(), 0f64.exp_of_negative()), (0.0, 1.0));
     }
 }

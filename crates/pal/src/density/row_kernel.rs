@@ -7,12 +7,9 @@
 use std::fmt::Debug;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use smallvec::SmallVec;
-
 use super::grid::{BinIndex, Grid};
 use super::kind::FamilyKind;
-use super::lanes;
-use super::weights::log_sum_exp;
+use super::lanes::{self, LaneWork, Lanes, Real, Simd};
 use super::{DensityError, Family};
 
 /// The logit of a component without mass: far below all others, but finite.
@@ -169,49 +166,116 @@ impl RowBlocks {
     }
 }
 
-/// What is known of one component of a mixture in one row.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MixtureRow {
-    pub logit: f64,
-    /// The integral Z of the component, relative to the volume of the box.
-    pub integral: f64,
-    /// The logarithm of the value at the point of the row, before it is normalised.
-    pub log_value: f64,
+/// What is known of the components of mixtures, with one row per lane.
+#[derive(Clone, Debug)]
+pub(crate) struct MixtureLanes {
+    pub components: Vec<ComponentLanes>,
 }
 
-impl MixtureRow {
-    /// The log-density of a row from its components, relative to the volume of the box: with the responsibilities
+/// One component of one row per lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComponentLanes {
+    pub logit: Lanes<f64>,
+    /// The integral Z of the component, relative to the volume of the box.
+    pub integral: Lanes<f64>,
+    /// The logarithm of the value at the point of the row, before it is normalised.
+    pub log_value: Lanes<f64>,
+}
+
+impl MixtureLanes {
+    pub fn new(components: usize) -> MixtureLanes {
+        let zero = ComponentLanes { logit: Lanes::zero(), integral: Lanes::zero(), log_value: Lanes::zero() };
+        MixtureLanes { components: vec![zero; components] }
+    }
+
+    /// The log-densities of some rows from their components: with the responsibilities
     /// `r_m = exp(log w_m + log q_m - log Z_m - log p)`,
     ///
     /// ```text
     /// d log p  =  sum_m  r_m (d log q_m - d log Z_m)  +  (r_m - w_m) d logit_m.
     /// ```
     ///
-    /// `gradient` has the derivatives of the logarithms of normalised components, `length` numbers each beginning with
-    /// one for the logit, and gets those of the log-density. A component without mass takes no part.
-    pub fn log_density<T: lanes::Real>(rows: &[MixtureRow], length: usize, gradient: Option<&mut [T]>) -> f64 {
-        let empty = |row: &MixtureRow| row.integral <= T::TINY;
-        let logits: SmallVec<[f64; 16]> =
-            rows.iter().map(|row| if empty(row) { NO_WEIGHT } else { row.logit }).collect();
-        let normaliser = log_sum_exp(logits.iter().copied());
-        let term = |(row, logit): (&MixtureRow, &f64)| {
-            logit - normaliser + row.log_value - if empty(row) { 0.0 } else { row.integral.ln() }
-        };
-        let terms: SmallVec<[f64; 16]> = rows.iter().zip(&logits).map(term).collect();
-        let total = log_sum_exp(terms.iter().copied());
-        let parts = gradient.into_iter().flat_map(|gradient| gradient.chunks_mut(length));
-        for ((part, row), (term, logit)) in parts.zip(rows).zip(terms.iter().zip(&logits)) {
-            let responsibility = (term - total).exp();
-            let factor = T::from_f64(responsibility);
-            part.iter_mut().for_each(|x| *x = *x * factor);
-            part[0] = T::from_f64(if empty(row) { 0.0 } else { responsibility - (logit - normaliser).exp() });
+    /// `gradient` has the derivatives of the logarithms of normalised components, row by row, `length` numbers per
+    /// component beginning with one for the logit, and gets those of the log-densities. A component without mass takes
+    /// no part, and rows whose point is outside get minus infinity and a gradient of zero.
+    pub fn finish<T: Real>(
+        &mut self,
+        points: &LocatedPoints,
+        first: usize,
+        log_volume: f64,
+        log_prob: &mut [T],
+        gradient: Option<&mut [T]>,
+        length: usize,
+    ) {
+        let total = lanes::dispatch(Finish { components: &mut self.components, tiny: T::TINY });
+        for (lane, log_prob) in log_prob.iter_mut().enumerate() {
+            let inside = points.is_inside(first + lane);
+            *log_prob = T::from_f64(if inside { total.0[lane] - log_volume } else { f64::NEG_INFINITY });
+        }
+        let Some(gradient) = gradient else { return };
+        let width = self.components.len() * length;
+        for (lane, row) in gradient.chunks_mut(width).enumerate() {
+            if !points.is_inside(first + lane) {
+                row.fill(T::default());
+                continue;
+            }
+            for (part, component) in row.chunks_mut(length).zip(&self.components) {
+                let responsibility = T::from_f64(component.log_value.0[lane]);
+                part.iter_mut().for_each(|x| *x = *x * responsibility);
+                part[0] = T::from_f64(component.logit.0[lane]);
+            }
+        }
+    }
+}
+
+/// The log-densities relative to the volume of the box. Responsibilities replace the logarithms of values, and the
+/// derivatives with respect to logits the logits.
+struct Finish<'c> {
+    components: &'c mut [ComponentLanes],
+    /// The largest integral that counts as zero.
+    tiny: f64,
+}
+
+impl LaneWork for Finish<'_> {
+    type Output = Lanes<f64>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Lanes<f64> {
+        let least = Lanes::splat(f64::MIN);
+        let tiny = self.tiny;
+        let mut largest = least;
+        for component in &mut *self.components {
+            component.logit = component.logit.where_at_most(component.integral, tiny, NO_WEIGHT);
+            largest = largest.max(component.logit);
+        }
+        let mut sum = Lanes::zero();
+        for component in &*self.components {
+            sum += (component.logit - largest).exp();
+        }
+        let normaliser = largest + sum.ln();
+        largest = least;
+        for component in &mut *self.components {
+            let integral = component.integral.where_at_most(component.integral, tiny, 1.0);
+            component.logit = component.logit - normaliser;
+            component.log_value = component.logit + component.log_value - integral.ln();
+            largest = largest.max(component.log_value);
+        }
+        sum = Lanes::zero();
+        for component in &*self.components {
+            sum += (component.log_value - largest).exp();
+        }
+        let total = largest + sum.ln();
+        for component in &mut *self.components {
+            component.log_value = (component.log_value - total).exp();
+            let derivative = component.log_value - component.logit.exp();
+            component.logit = derivative.where_at_most(component.integral, tiny, 0.0);
         }
         total
     }
 }
 
 /// float32 or float64, as the precision of a kernel.
-pub trait Precision: lanes::Real {
+pub trait Precision: Real {
     /// The kernel of a kind in this precision, if it has one.
     fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<Self>>;
 }

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use super::HistogramMixture;
 use crate::density::grid::BinIndex;
-use crate::density::lanes::{LANES, LaneWork, Lanes, Real, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch};
 use crate::density::occupied::OccupiedBins;
-use crate::density::row_kernel::{LocatedPoints, MixtureRow, RowBlock, RowBlocks, RowInput, RowKernel};
+use crate::density::row_kernel::{LocatedPoints, MixtureLanes, RowBlock, RowBlocks, RowInput, RowKernel};
 
 /// A batch of at least this many components is divided between threads.
 const PARALLEL: usize = 64;
@@ -48,7 +48,7 @@ struct Memory<T> {
     theta: Vec<Lanes<T>>,
     weights: Vec<Lanes<T>>,
     derivatives: Vec<Lanes<T>>,
-    parts: Vec<MixtureRow>,
+    mixture: MixtureLanes,
     bins: Vec<BinIndex>,
     local: Vec<f64>,
 }
@@ -97,7 +97,7 @@ impl<T: Real> HistogramKernel<T> {
             theta: vec![Lanes::zero(); length],
             weights: vec![Lanes::zero(); length],
             derivatives: vec![Lanes::zero(); length],
-            parts: vec![MixtureRow::default(); self.components * LANES],
+            mixture: MixtureLanes::new(self.components),
             bins: vec![BinIndex::default(); n],
             local: vec![0.0; n],
         }
@@ -115,17 +115,17 @@ impl<T: Real> HistogramKernel<T> {
                 let start = lane.min(count - 1) * width + component * per;
                 let both = rows[start + 1..start + per].iter().zip(&offset[1..]);
                 memory.theta.iter_mut().zip(both).for_each(|(lanes, (x, y))| lanes.0[lane] = *x + *y);
-                if lane < count {
-                    let logit = (rows[start] + offset[0]).to_f64();
-                    memory.parts[lane * self.components + component].logit = logit;
-                }
+                memory.mixture.components[component].logit.0[lane] = (rows[start] + offset[0]).to_f64();
             }
             let integrals = dispatch(Component { kernel: self, memory, with_gradient: gradient.is_some() });
+            let Memory { theta, derivatives, mixture, bins, local, .. } = &mut *memory;
+            let whole = &mut mixture.components[component];
+            whole.log_value = Lanes::zero();
+            for lane in 0..LANES {
+                whole.integral.0[lane] = integrals.0[lane].to_f64();
+            }
             for lane in 0..count {
-                let Memory { theta, derivatives, parts, bins, local, .. } = memory;
-                let part = &mut parts[lane * self.components + component];
-                part.integral = integrals.0[lane].to_f64();
-                part.log_value = 0.0;
+                let (integral, log_value) = (whole.integral.0[lane], &mut whole.log_value.0[lane]);
                 if !points.is_inside(first + lane) {
                     continue;
                 }
@@ -133,31 +133,21 @@ impl<T: Real> HistogramKernel<T> {
                 bins.copy_from_slice(bin);
                 local.copy_from_slice(t);
                 self.occupied.enter(bins, local);
-                let factor = T::from_f64(if part.integral <= T::TINY { 0.0 } else { -1.0 / part.integral });
+                let factor = T::from_f64(if integral <= T::TINY { 0.0 } else { -1.0 / integral });
                 let start = lane * width + component * per;
                 let mut row = gradient.as_mut().map(|gradient| &mut gradient[start + 1..start + per]);
                 if let Some(row) = &mut row {
                     row.iter_mut().zip(&*derivatives).for_each(|(x, lanes)| *x = lanes.0[lane] * factor);
                 }
                 for (start, bin) in self.starts.iter().zip(&*bins) {
-                    part.log_value += theta[start + bin.get()].0[lane].to_f64();
+                    *log_value += theta[start + bin.get()].0[lane].to_f64();
                     if let Some(row) = &mut row {
                         row[start + bin.get()] += T::from_f64(1.0);
                     }
                 }
             }
         }
-        for lane in 0..count {
-            let parts = &memory.parts[lane * self.components..(lane + 1) * self.components];
-            let gradient = gradient.as_mut().map(|gradient| &mut gradient[lane * width..(lane + 1) * width]);
-            log_prob[lane] = T::from_f64(match points.is_inside(first + lane) {
-                true => MixtureRow::log_density(parts, per, gradient) - self.log_volume,
-                false => {
-                    gradient.into_iter().for_each(|row| row.fill(T::default()));
-                    f64::NEG_INFINITY
-                }
-            });
-        }
+        memory.mixture.finish(points, first, self.log_volume, log_prob, gradient, per);
     }
 }
 
@@ -173,7 +163,7 @@ impl<T: Real> LaneWork for Component<'_, T> {
     type Output = Lanes<T>;
 
     #[inline(always)]
-    fn run(self) -> Lanes<T> {
+    fn run<S: Simd>(self, _: S) -> Lanes<T> {
         let HistogramKernel { starts, in_use, runs, leading, last, .. } = self.kernel;
         let Memory { theta, weights, derivatives, .. } = self.memory;
         for axis in starts.windows(2) {

@@ -23,7 +23,7 @@ use crate::density::DensityError;
 use crate::density::gauss::Gauss;
 use crate::density::grid::{BinIndex, Grid};
 use crate::density::kind::{Expansion, Form};
-use crate::density::lanes::{LANES, LaneWork, Lanes, Real, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch};
 use crate::density::mesh::{Element, Mesh, Shape};
 
 /// The largest number of entries of all tables together.
@@ -221,7 +221,7 @@ impl BinForm<f64> {
     /// The integral of 1, as a fraction of the volume of the box.
     pub fn volume(&self) -> f64 {
         let ones = vec![Lanes::splat(1.0); self.plan.length()];
-        self.plan.integral(&self.tables, &ones, &mut self.plan.work()).0[0]
+        dispatch(Integrals { form: self, squares: &ones }).0[0]
     }
 
     /// Runs over components, given by the coefficients of their cubics, [`LANES`] at a time: fills the squares of
@@ -345,9 +345,9 @@ impl LaneWork for Integrals<'_> {
     type Output = Lanes<f64>;
 
     #[inline(always)]
-    fn run(self) -> Lanes<f64> {
+    fn run<S: Simd>(self, simd: S) -> Lanes<f64> {
         let plan = &self.form.plan;
-        plan.integral(&self.form.tables, self.squares, &mut plan.work())
+        plan.integral(simd, &self.form.tables, self.squares, &mut plan.work())
     }
 }
 
@@ -362,9 +362,9 @@ impl LaneWork for Gradients<'_> {
     type Output = Lanes<f64>;
 
     #[inline(always)]
-    fn run(self) -> Lanes<f64> {
+    fn run<S: Simd>(self, simd: S) -> Lanes<f64> {
         let plan = &self.form.plan;
-        plan.integral_with_gradient(&self.form.tables, self.squares, self.gradient, &mut plan.work())
+        plan.integral_with_gradient(simd, &self.form.tables, self.squares, self.gradient, &mut plan.work())
     }
 }
 
@@ -552,7 +552,7 @@ mod tests {
             }
             let nodes: BinForm<f64> = nodes::form(&form);
             let ones = vec![Lanes::splat(1.0); nodes.plan().length()];
-            let volume = nodes.plan().integral(&nodes.tables, &ones, &mut nodes.plan().work()).0[0];
+            let volume = dispatch(Integrals { form: &nodes, squares: &ones }).0[0];
             assert!((volume / form.volume() - 1.0).abs() < 1e-12, "{bins:?}: {volume}");
         }
     }

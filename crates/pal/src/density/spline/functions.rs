@@ -7,7 +7,7 @@ use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
-use crate::density::lanes::{LaneWork, dispatch};
+use crate::density::lanes::{LaneWork, Simd, dispatch};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -45,7 +45,7 @@ impl LaneWork for ProductsOfSquares<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         self.out.fill(1.0);
         for (cubic, coordinates) in self.cubics.iter().zip(self.points.chunks_exact(self.out.len().max(1))) {
             for (out, t) in self.out.iter_mut().zip(coordinates) {

@@ -2,7 +2,7 @@
 //!
 //! One component of [`LANES`] rows goes through at a time, one row per lane: from parameters to the values of its
 //! splines at the nodes of every bin, their squares, the integral Z over the constraint and its gradient with respect
-//! to the parameters. When all components of these rows are known, [`MixtureRow::log_density`] puts them together.
+//! to the parameters. When all components of these rows are known, [`MixtureLanes::finish`] puts them together.
 
 use super::contract::FormWork;
 use super::form::BinForm;
@@ -10,9 +10,8 @@ use super::hermite::{self, SQUARE};
 use super::nodes::{self, STEP};
 use super::student_t::{HeadMemory, StudentT};
 use super::{MAX_SPLINE_DIMENSION, SplineMixture};
-use crate::density::grid::BinIndex;
-use crate::density::lanes::{LANES, LaneWork, Lanes, Real, dispatch, one_by_one};
-use crate::density::row_kernel::{LocatedPoints, MixtureRow, RowBlock, RowBlocks, RowInput, RowKernel};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch, one_by_one};
+use crate::density::row_kernel::{LocatedPoints, MixtureLanes, RowBlock, RowBlocks, RowInput, RowKernel};
 
 /// The nodes of a bin that are not at its ends.
 const INNER: usize = SQUARE - 2;
@@ -70,18 +69,21 @@ impl<T: Real> SplineKernel<T> {
             form: self.form.plan().work(),
             head: self.head.memory(),
             outputs: vec![Lanes::zero(); self.head.per_component() - 1],
-            parts: vec![MixtureRow::default(); self.components * LANES],
-            of_values: [Default::default(); LANES],
+            mixture: MixtureLanes::new(self.components),
+            places: [None; LANES],
         }
     }
 
     /// Computes up to [`LANES`] rows.
     fn rows(&self, input: RowInput, block: RowBlock<'_, T>, points: &LocatedPoints, memory: &mut Memory<T>) {
         let RowBlock { first, rows, log_prob, mut gradient } = block;
-        let points = &Rows { points, first };
         let part = self.row_part(input);
         let per = part * self.components;
         let count = log_prob.len();
+        for (lane, place) in memory.places.iter_mut().enumerate() {
+            let inside = lane < count && points.is_inside(first + lane);
+            *place = inside.then(|| self.place(points, first + lane));
+        }
         for (component, offset) in self.offset.chunks(self.per_component).enumerate() {
             for lane in 0..LANES {
                 // Lanes without a row repeat the last one.
@@ -94,30 +96,18 @@ impl<T: Real> SplineKernel<T> {
                     }
                     RowInput::StudentT => {
                         memory.params[0].0[lane] = row[0];
-                        self.head.place(component, lane, row, &mut memory.head);
+                        let outputs = memory.head.outputs.iter_mut().zip(&row[1..]);
+                        outputs.for_each(|(lanes, x)| lanes.0[lane] = *x);
                     }
                 }
             }
             if input == RowInput::StudentT {
-                dispatch(HeadSplines { head: &self.head, memory });
+                dispatch(HeadSplines { head: &self.head, component, memory });
             }
             let with_gradient = gradient.is_some();
             let (integrals, scales) = dispatch(Component { kernel: self, memory, with_gradient });
-            for lane in 0..count {
-                let mut row = MixtureRow {
-                    logit: memory.params[0].0[lane].to_f64(),
-                    integral: integrals.0[lane].to_f64(),
-                    log_value: 0.0,
-                };
-                if points.is_inside(lane) {
-                    row.log_value = self.evaluate(points, lane, &memory.params, &scales, &mut memory.of_values[lane]);
-                } else {
-                    memory.of_values[lane] = Default::default();
-                }
-                memory.parts[lane * self.components + component] = row;
-            }
+            self.values(component, &integrals, &scales, with_gradient, memory);
             let Some(gradient) = &mut gradient else { continue };
-            self.add_values(component, count, memory);
             if input == RowInput::StudentT {
                 dispatch(HeadGradient { head: &self.head, memory });
             }
@@ -131,64 +121,68 @@ impl<T: Real> SplineKernel<T> {
                 row.iter_mut().zip(derivatives).for_each(|(x, lanes)| *x = lanes.0[lane]);
             }
         }
-        for lane in 0..count {
-            let parts = &memory.parts[lane * self.components..(lane + 1) * self.components];
-            let gradient = gradient.as_mut().map(|gradient| &mut gradient[lane * per..(lane + 1) * per]);
-            log_prob[lane] = match points.is_inside(lane) {
-                true => T::from_f64(MixtureRow::log_density(parts, part, gradient) - self.log_volume),
-                false => {
-                    gradient.into_iter().for_each(|row| row.fill(T::default()));
-                    T::from_f64(f64::NEG_INFINITY)
-                }
-            };
-        }
+        dispatch(LogSquares(&mut memory.mixture));
+        memory.mixture.finish(points, first, self.log_volume, log_prob, gradient, part);
     }
 
-    /// From the derivatives of the integral of a component to those of the logarithm of its normalised value.
-    fn add_values(&self, component: usize, count: usize, memory: &mut Memory<T>) {
-        let mut factors = Lanes::zero();
-        for lane in 0..count {
-            let integral = memory.parts[lane * self.components + component].integral;
-            factors.0[lane] = T::from_f64(if integral <= T::TINY { 0.0 } else { -1.0 / integral });
-        }
-        for derivative in &mut memory.derivatives {
-            *derivative = *derivative * factors;
-        }
-        for lane in 0..count {
-            for (place, factor) in memory.of_values[lane][..self.stretch.len()].iter().flatten() {
-                memory.derivatives[*place as usize].0[lane] += T::from_f64(*factor);
-            }
-        }
-    }
-
-    /// The logarithm of one component at the point of a row, and its derivatives.
-    fn evaluate(
-        &self,
-        points: &Rows<'_>,
-        lane: usize,
-        params: &[Lanes<T>],
-        scales: &[Lanes<T>; MAX_SPLINE_DIMENSION],
-        derivatives: &mut ValueDerivatives,
-    ) -> f64 {
-        // Where a factor is far below the rounding error of its spline, it counts as zero.
-        let least = T::TINY.powf(1.0 / self.stretch.len() as f64);
-        let (mut start, mut product) = (1, 1.0);
+    /// Where the numbers that decide the value at a point are among the parameters of a component, and their factors.
+    fn place(&self, points: &LocatedPoints, row: usize) -> ValueFactors {
+        let (mut factors, mut start) = (ValueFactors::default(), 1);
         for (j, stretch) in self.stretch.iter().enumerate() {
             let knots = stretch.len() + 1;
-            let (bin, t) = points.at(lane, j);
+            let (bin, t) = points.at(row, j);
             let width = stretch[bin.get()].to_f64();
             let [a, b, c, d] = hermite_basis(t);
-            let at = start + bin.get();
-            let factors = [(at, a), (at + 1, b), (at + knots, c * width), (at + knots + 1, d * width)];
-            let value: f64 = factors.iter().map(|(place, factor)| params[*place].0[lane].to_f64() * factor).sum();
-            let seen = value.abs() >= least;
-            product *= if seen { value.abs() } else { least };
-            // The derivative of the logarithm of the square, in units of the parameters before they were scaled.
-            let scale = if seen { 2.0 * scales[j].0[lane].to_f64() / value } else { 0.0 };
-            derivatives[j] = factors.map(|(place, factor)| (place as u32, factor * scale));
+            let at = (start + bin.get()) as u32;
+            let derivatives = at + knots as u32;
+            factors[j] = [(at, a), (at + 1, b), (derivatives, c * width), (derivatives + 1, d * width)];
             start += 2 * knots;
         }
-        2.0 * product.ln()
+        factors
+    }
+
+    /// The values of one component at the points of all rows. With gradient, goes on from the derivatives of its
+    /// integral to those of the logarithm of its normalised value.
+    fn values(
+        &self,
+        component: usize,
+        integrals: &Lanes<T>,
+        scales: &[Lanes<T>; MAX_SPLINE_DIMENSION],
+        with_gradient: bool,
+        memory: &mut Memory<T>,
+    ) {
+        // Where a factor is far below the rounding error of its spline, it counts as zero.
+        let n = self.stretch.len();
+        let least = T::TINY.powf(1.0 / n as f64);
+        let Memory { params, derivatives, mixture, places, .. } = memory;
+        let whole = &mut mixture.components[component];
+        for lane in 0..LANES {
+            whole.logit.0[lane] = params[0].0[lane].to_f64();
+            whole.integral.0[lane] = integrals.0[lane].to_f64();
+        }
+        if with_gradient {
+            let factors = whole.integral.0.map(|z| T::from_f64(if z <= T::TINY { 0.0 } else { -1.0 / z }));
+            dispatch(Scaled { numbers: derivatives, factors: Lanes(factors) });
+        }
+        whole.log_value = Lanes::splat(1.0);
+        for (lane, place) in places.iter().enumerate() {
+            let Some(factors) = place else { continue };
+            let mut product = 1.0;
+            for (factors, scale) in factors[..n].iter().zip(scales) {
+                let value = |(at, factor): &(u32, f64)| params[*at as usize].0[lane].to_f64() * factor;
+                let value: f64 = factors.iter().map(value).sum();
+                let seen = value.abs() >= least;
+                product *= if seen { value.abs() } else { least };
+                if with_gradient && seen {
+                    // The derivative of the logarithm of the square, in units of the parameters before scaling.
+                    let scale = 2.0 * scale.0[lane].to_f64() / value;
+                    for (at, factor) in factors {
+                        derivatives[*at as usize].0[lane] += T::from_f64(factor * scale);
+                    }
+                }
+            }
+            whole.log_value.0[lane] = product;
+        }
     }
 }
 
@@ -196,22 +190,6 @@ impl<T: Real> SplineKernel<T> {
 fn hermite_basis(t: f64) -> [f64; 4] {
     let [a, b, c, d] = hermite::basis(t);
     [a + b, c + d, b / 3.0, -c / 3.0]
-}
-
-/// The points of some rows.
-struct Rows<'p> {
-    points: &'p LocatedPoints,
-    first: usize,
-}
-
-impl Rows<'_> {
-    fn is_inside(&self, lane: usize) -> bool {
-        self.points.is_inside(self.first + lane)
-    }
-
-    fn at(&self, lane: usize, axis: usize) -> (BinIndex, f64) {
-        self.points.at(self.first + lane, axis)
-    }
 }
 
 /// Memory that is used for one component after the other.
@@ -225,18 +203,18 @@ struct Memory<T> {
     head: HeadMemory<T>,
     /// The derivatives with respect to the outputs that the head made splines of.
     outputs: Vec<Lanes<T>>,
-    /// The components of all lanes, lane by lane.
-    parts: Vec<MixtureRow>,
-    /// The derivatives of the values of one component, lane by lane.
-    of_values: [ValueDerivatives; LANES],
+    mixture: MixtureLanes,
+    /// For each lane whose point is inside, what its value is made of.
+    places: [Option<ValueFactors>; LANES],
 }
 
-/// For each axis the derivatives of the logarithm of a value, with their places among the parameters.
-type ValueDerivatives = [[(u32, f64); 4]; MAX_SPLINE_DIMENSION];
+/// For each axis the four parameters of a component that the value at a point depends on: their places and factors.
+type ValueFactors = [[(u32, f64); 4]; MAX_SPLINE_DIMENSION];
 
 /// The splines that the head makes for one component of all lanes.
 struct HeadSplines<'k, T> {
     head: &'k StudentT<T>,
+    component: usize,
     memory: &'k mut Memory<T>,
 }
 
@@ -244,8 +222,8 @@ impl<T: Real> LaneWork for HeadSplines<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        self.head.splines(&mut self.memory.head, &mut self.memory.params[1..]);
+    fn run<S: Simd>(self, _: S) {
+        self.head.splines(self.component, &mut self.memory.head, &mut self.memory.params[1..]);
     }
 }
 
@@ -259,9 +237,40 @@ impl<T: Real> LaneWork for HeadGradient<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         let Memory { head, derivatives, outputs, .. } = self.memory;
         self.head.pull_back(head, &derivatives[1..], outputs);
+    }
+}
+
+/// Numbers times one factor per lane.
+struct Scaled<'k, T> {
+    numbers: &'k mut [Lanes<T>],
+    factors: Lanes<T>,
+}
+
+impl<T: Real> LaneWork for Scaled<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for number in self.numbers {
+            *number = *number * self.factors;
+        }
+    }
+}
+
+/// From magnitudes to logarithms of squares, for all components.
+struct LogSquares<'k>(&'k mut MixtureLanes);
+
+impl LaneWork for LogSquares<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for component in &mut self.0.components {
+            component.log_value = component.log_value.ln().times(2.0);
+        }
     }
 }
 
@@ -277,7 +286,7 @@ impl<T: Real> LaneWork for Component<'_, T> {
     type Output = (Lanes<T>, [Lanes<T>; MAX_SPLINE_DIMENSION]);
 
     #[inline(always)]
-    fn run(self) -> Self::Output {
+    fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Memory { params, derivatives, nodes, squares, gradient, form, .. } = self.memory;
         let mut scales = [Lanes::zero(); MAX_SPLINE_DIMENSION];
         let plan = self.kernel.form.plan();
@@ -312,10 +321,10 @@ impl<T: Real> LaneWork for Component<'_, T> {
             *square = *node * *node;
         }
         if !self.with_gradient {
-            return (plan.integral(&self.kernel.form.tables, squares, form), scales);
+            return (plan.integral(simd, &self.kernel.form.tables, squares, form), scales);
         }
         gradient.fill(Lanes::zero());
-        let integral = plan.integral_with_gradient(&self.kernel.form.tables, squares, gradient, form);
+        let integral = plan.integral_with_gradient(simd, &self.kernel.form.tables, squares, gradient, form);
         // From squares to values at nodes.
         let two = T::from_f64(2.0);
         for (gradient, node) in gradient.iter_mut().zip(&*nodes) {

@@ -11,7 +11,7 @@ use super::hermite::SQUARE;
 use crate::density::family::{CANCELLATION, NO_MASS};
 use crate::density::grid::BinIndex;
 use crate::density::kind::Form;
-use crate::density::lanes::{LANES, LaneWork, Lanes, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Simd, dispatch};
 use crate::density::mesh::{Mesh, Shape};
 use crate::density::patches::{ChosenPatch, ElementGroups, PatchQuery, PatchSearch, find_fraction};
 
@@ -100,7 +100,7 @@ impl LaneWork for RunningSums<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         self.patches.running_sums(self.squares, self.sides, self.sums);
     }
 }

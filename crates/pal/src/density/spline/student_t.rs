@@ -20,7 +20,7 @@
 //! components apart from the start: `frac(1/2 + (k + 1) g^-(j + 1)) - 1/2` with the root g > 1 of g^(n + 1) = g + 1.
 
 use crate::density::grid::Grid;
-use crate::density::lanes::{Lanes, Real};
+use crate::density::lanes::{LANES, Lanes, Real};
 
 use shape::{MAX_SCALE, MIN_SCALE, MIN_TAIL, SCALE_GAIN, ZERO_SCALE, ZERO_TAIL};
 
@@ -67,6 +67,8 @@ struct HeadAxis<T> {
     positions: Vec<f64>,
     /// The distance of knots at every knot.
     distances: Vec<f64>,
+    /// Whether all of them are the same up to rounding.
+    uniform: bool,
     /// The mean distance of knots, which derivatives are in units of.
     mean: T,
 }
@@ -74,6 +76,8 @@ struct HeadAxis<T> {
 /// What the derivatives of one component need, lane by lane.
 #[derive(Clone, Debug)]
 pub(super) struct HeadMemory<T> {
+    /// The outputs of all axes, one number per lane.
+    pub outputs: Vec<Lanes<T>>,
     axes: Vec<AxisMemory<T>>,
     /// The logarithms of `1 + u^2 / a`, and the values, at the knots of all axes.
     logs: Vec<Lanes<T>>,
@@ -101,9 +105,10 @@ impl<T: Real> StudentT<T> {
                 positions.iter().map(|edge| ((edge - low) - (high - edge)) / (high - low)).collect();
             let bins: Vec<f64> = positions.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let inner = bins.windows(2).map(|pair| (pair[0] + pair[1]) / 2.0);
-            let distances = [bins[0]].into_iter().chain(inner).chain([bins[bins.len() - 1]]).collect();
+            let distances: Vec<f64> = [bins[0]].into_iter().chain(inner).chain([bins[bins.len() - 1]]).collect();
             let knots = positions.iter().map(|p| T::from_f64(*p)).collect();
-            HeadAxis { knots, positions, distances, mean: T::from_f64(2.0 / bins.len() as f64) }
+            let uniform = distances.iter().all(|distance| (distance / distances[0] - 1.0).abs() < 1e-12);
+            HeadAxis { knots, positions, distances, uniform, mean: T::from_f64(2.0 / bins.len() as f64) }
         };
         StudentT {
             axes: grid.axes().iter().map(|line| axis(line.positions())).collect(),
@@ -127,30 +132,36 @@ impl<T: Real> StudentT<T> {
             scale_by_output: zero,
             tail_by_output: zero,
         };
-        HeadMemory { axes: vec![axis; self.axes.len()], logs: vec![zero; knots], values: vec![zero; knots] }
+        let outputs = vec![zero; PER_AXIS * self.axes.len()];
+        HeadMemory { outputs, axes: vec![axis; self.axes.len()], logs: vec![zero; knots], values: vec![zero; knots] }
     }
 
-    /// Location, scale and tail of one component in one lane, from its outputs.
-    pub fn place(&self, component: usize, lane: usize, outputs: &[T], memory: &mut HeadMemory<T>) {
-        let axes = self.axes.iter().zip(&self.places).zip(&mut memory.axes);
-        for (((axis, places), memory), outputs) in axes.zip(outputs[1..].chunks(PER_AXIS)) {
-            let [first, second, third] = [0, 1, 2].map(|k| outputs[k].to_f64());
-            let location = first + places[component];
-            let (distance, growth) = axis.distance(location);
-            let fraction = sigmoid(SCALE_GAIN * second + (ZERO_SCALE / (MAX_SCALE - ZERO_SCALE)).ln());
-            let tail = third + (ZERO_TAIL - MIN_TAIL).exp_m1().ln();
-            memory.location.0[lane] = T::from_f64(location);
-            memory.scale.0[lane] = T::from_f64(MIN_SCALE * distance + MAX_SCALE * fraction);
-            memory.tail.0[lane] = T::from_f64(MIN_TAIL + softplus(tail));
-            memory.scale_by_location.0[lane] = T::from_f64(MIN_SCALE * growth);
-            memory.scale_by_output.0[lane] = T::from_f64(MAX_SCALE * SCALE_GAIN * fraction * (1.0 - fraction));
-            memory.tail_by_output.0[lane] = T::from_f64(sigmoid(tail));
+    /// Location, scale and tail of one component, from its outputs.
+    #[inline(always)]
+    fn place(&self, component: usize, memory: &mut HeadMemory<T>) {
+        let HeadMemory { outputs, axes, .. } = memory;
+        let zero_scale = Lanes::splat(T::from_f64((ZERO_SCALE / (MAX_SCALE - ZERO_SCALE)).ln()));
+        let zero_tail = Lanes::splat(T::from_f64((ZERO_TAIL - MIN_TAIL).exp_m1().ln()));
+        for (j, (axis, memory)) in self.axes.iter().zip(axes).enumerate() {
+            let outputs = &outputs[j * PER_AXIS..(j + 1) * PER_AXIS];
+            memory.location = outputs[0] + Lanes::splat(T::from_f64(self.places[j][component]));
+            let (distance, growth) = axis.distances(memory.location);
+            let scale = outputs[1].times(T::from_f64(SCALE_GAIN)) + zero_scale;
+            let (fraction, derivative, _) = sigmoid(scale);
+            memory.scale = distance.times(T::from_f64(MIN_SCALE)) + fraction.times(T::from_f64(MAX_SCALE));
+            memory.scale_by_location = growth.times(T::from_f64(MIN_SCALE));
+            memory.scale_by_output = derivative.times(T::from_f64(MAX_SCALE * SCALE_GAIN));
+            let tail = outputs[2] + zero_tail;
+            let (fraction, _, softplus) = sigmoid(tail);
+            memory.tail = Lanes::splat(T::from_f64(MIN_TAIL)) + softplus;
+            memory.tail_by_output = fraction;
         }
     }
 
-    /// Values and derivatives at all knots, axis by axis.
+    /// Values and derivatives of one component at all knots, axis by axis, from its outputs in the memory.
     #[inline(always)]
-    pub fn splines(&self, memory: &mut HeadMemory<T>, splines: &mut [Lanes<T>]) {
+    pub fn splines(&self, component: usize, memory: &mut HeadMemory<T>, splines: &mut [Lanes<T>]) {
+        self.place(component, memory);
         let (one, half) = (T::from_f64(1.0), T::from_f64(-0.5));
         let (mut start, mut at) = (0, 0);
         for (axis, place) in self.axes.iter().zip(&memory.axes) {
@@ -213,7 +224,20 @@ impl<T: Real> StudentT<T> {
     }
 }
 
-impl<T> HeadAxis<T> {
+impl<T: Real> HeadAxis<T> {
+    /// The distance of knots around a location and its derivative, lane by lane.
+    #[inline(always)]
+    fn distances(&self, location: Lanes<T>) -> (Lanes<T>, Lanes<T>) {
+        let (mut distance, mut growth) = (Lanes::splat(T::from_f64(self.distances[0])), Lanes::zero());
+        if !self.uniform {
+            for ((location, distance), growth) in location.0.iter().zip(&mut distance.0).zip(&mut growth.0) {
+                let (at, by) = self.distance(location.to_f64());
+                (*distance, *growth) = (T::from_f64(at), T::from_f64(by));
+            }
+        }
+        (distance, growth)
+    }
+
     /// The distance of knots around a location, and its derivative.
     fn distance(&self, location: f64) -> (f64, f64) {
         let above = self.positions.partition_point(|p| *p <= location);
@@ -227,11 +251,17 @@ impl<T> HeadAxis<T> {
     }
 }
 
-fn sigmoid(x: f64) -> f64 {
-    let e = (-x.abs()).exp();
-    if x >= 0.0 { 1.0 / (1.0 + e) } else { e / (1.0 + e) }
-}
-
-fn softplus(x: f64) -> f64 {
-    x.max(0.0) + (-x.abs()).exp().ln_1p()
+/// The sigmoid of numbers, its derivative, and its antiderivative log(1 + exp(x)).
+#[inline(always)]
+fn sigmoid<T: Real>(x: Lanes<T>) -> (Lanes<T>, Lanes<T>, Lanes<T>) {
+    let one = Lanes::splat(T::from_f64(1.0));
+    let small = (Lanes::zero() - x.abs()).exp();
+    let inverse = (one + small).reciprocal();
+    let low = small * inverse;
+    // 1 / (1 + e) from 0 on, and e / (1 + e) below.
+    let mut value = inverse;
+    for k in 0..LANES {
+        value.0[k] = if x.0[k] < T::default() { low.0[k] } else { value.0[k] };
+    }
+    (value, low * inverse, x.max(Lanes::zero()) + (one + small).ln())
 }

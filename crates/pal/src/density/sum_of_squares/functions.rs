@@ -9,7 +9,7 @@ use super::local::Tables;
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
-use crate::density::lanes::{LANES, LaneWork, Lanes, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Simd, dispatch};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -100,7 +100,7 @@ impl LaneWork for SquaresAtPoints<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         let SquaresAtPoints { layout, coefficients, points, out } = self;
         let (n, top, count) = (layout.dimension, layout.top, out.len());
         let mut tables = vec![Lanes::splat(1.0); layout.tables_len()];
