@@ -5,6 +5,7 @@
 
 mod commands;
 mod family;
+mod files;
 mod input;
 mod learn;
 mod limits;

@@ -1,12 +1,14 @@
 //! Where results go: standard output and standard error, without a panic when they are closed, and files, which are
 //! replaced atomically.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
+
+use crate::files;
 
 /// Standard output with a buffer; the caller flushes.
 pub fn stdout() -> BufWriter<StdoutLock<'static>> {
@@ -29,13 +31,12 @@ pub fn check_place(path: &Path) -> Result<()> {
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             bail!("cannot write: there is no folder `{}`; make it first", folder.display());
         }
-        Ok(())
+        files::writing(path)
     };
     check().with_context(|| path.display().to_string())
 }
 
-/// Puts a complete file at `path`. It is written next to it and renamed, so that an existing file is replaced
-/// completely or not at all.
+/// Puts a complete file at `path`. An existing file is replaced completely or not at all.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     replace_with(path, |file| file.write_all(bytes).context("cannot write"))
 }
@@ -43,23 +44,26 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Like [`replace`], for a file that `fill` writes in parts. If it fails, the existing file stays as it was.
 pub fn replace_with(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
     let attempt = || -> Result<()> {
-        let name = path.file_name().context("this is not the name of a file")?.to_string_lossy();
-        let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let write = || -> Result<()> {
-            let mut file = BufWriter::with_capacity(1 << 16, File::create(&temporary).context("cannot write")?);
-            fill(&mut file)?;
-            file.flush().context("cannot write")?;
-            // Some systems insist that a file is closed before it is renamed.
-            drop(file);
-            fs::rename(&temporary, path).context("cannot write")
-        };
-        let written = write();
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written
+        path.file_name().context("this is not the name of a file")?;
+        files::writing(path)?;
+        pal_files::replace_with(path, |out| fill(out).map_err(WriteError::Own)).map_err(|error| match error {
+            WriteError::Own(error) => error,
+            WriteError::System(error) => anyhow::Error::new(error).context("cannot write"),
+        })
     };
     attempt().with_context(|| path.display().to_string())
+}
+
+/// Why a file was not written: for a reason of its own, or of the system.
+enum WriteError {
+    Own(anyhow::Error),
+    System(io::Error),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> WriteError {
+        WriteError::System(error)
+    }
 }
 
 /// Prints a note on standard error: something worth knowing that is not an error.

@@ -75,7 +75,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     };
     let untrained = plan.build(&constraint, family.as_ref(), &device.clone().autodiff(), learning.seed)?;
     let params = weights::count(&untrained);
-    let trained = session::train(learning, &plan, untrained, family.as_ref(), &parts, &device, global)?;
+    let trained = session::train(learning, &plan, untrained, (&constraint, family.as_ref()), &parts, &device, global)?;
     let Some(best) = trained.best else { return Ok(None) };
     let saved = match (&trained.model, family) {
         // Without inputs the result is a single density, in a file that all other commands read.
