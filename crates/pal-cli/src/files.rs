@@ -23,7 +23,7 @@ pub fn writing(path: &Path) -> Result<()> {
 }
 
 fn check(others: &[PathBuf], path: &Path) -> Result<()> {
-    match others.iter().any(|other| pal_files::is_same_file(other, path)) && path.is_file() {
+    match others.iter().any(|other| pal_system::files::is_same_file(other, path)) && path.is_file() {
         true => bail!("this file would be read and written; choose another name for what is written"),
         false => Ok(()),
     }

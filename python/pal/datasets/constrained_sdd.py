@@ -118,7 +118,7 @@ def convert(folder: str | os.PathLike[str], scene: str | int, output: str | os.P
             writer.writerow([track, frame, *map(repr, position), int(inside)])
     texts = (json.dumps(map_, indent=1) + "\n", free.to_smtlib(), table.getvalue())
     for file, text in zip(files, texts):
-        _core.write_file(os.fsencode(file), text.encode())
+        _core.write_file(os.fspath(file), text.encode())
     return files
 
 

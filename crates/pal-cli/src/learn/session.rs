@@ -82,7 +82,8 @@ impl Session<'_> {
         let path = checkpoint(self.learning);
         let about = self.about()?;
         let mut trainer: Trainer<Predictor, T> = self.begin(untrained, &about)?;
-        let interrupted = limits::listen()?;
+        let (interrupted, late) = (limits::listen(), limits::keep_time());
+        let stopped = || interrupted.load(Ordering::SeqCst) || late.load(Ordering::SeqCst);
         let start = Instant::now();
         let mut written = Instant::now();
         let mut trouble = None;
@@ -94,14 +95,14 @@ impl Session<'_> {
                 Milestone::Epoch(epoch) => {
                     last = Some(*epoch);
                     // The first one is written at once, so that a training that is killed early can be resumed.
-                    if epoch.number == 1 || written.elapsed() > PAUSE || interrupted.load(Ordering::SeqCst) {
+                    if epoch.number == 1 || written.elapsed() > PAUSE || stopped() {
                         let store = || output::replace(&path, &trainer.checkpoint(&about)?);
                         trouble = store().err();
                         written = Instant::now();
                     }
                 }
             }
-            trouble.is_none() && !interrupted.load(Ordering::SeqCst)
+            trouble.is_none() && !stopped()
         });
         drop(bar);
         if let Some(trouble) = trouble {

@@ -15,6 +15,7 @@ use super::kind::{Expansion, FamilyKind, Form};
 use super::support::Support;
 use super::weights::log_sum_exp;
 use super::{BinIndex, Grid, Settings};
+use crate::interrupt::checkpoint;
 use crate::random::Stream;
 use crate::region::Region;
 
@@ -152,6 +153,7 @@ impl Family {
     /// Random parameter vectors, row by row, with independent standard normal entries.
     pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
         let row = |row: usize| {
+            checkpoint();
             let mut stream = Stream::new(seed, row as u64);
             (0..self.num_params()).map(|_| stream.normal()).collect::<Vec<f64>>()
         };

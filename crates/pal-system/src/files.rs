@@ -1,11 +1,9 @@
-//! How the program and the Python package write files: completely or not at all.
+//! Files that are written completely or not at all.
 //!
 //! A file is written under a random name in the folder where it belongs, forced to the disk, and renamed. Whoever looks
 //! at its name sees the old file or the new one, whatever happens in between: a full disk, a signal, a failure of power.
 //! A symbolic link is followed, and the file that it points to is replaced. What is no ordinary file, such as a FIFO or
 //! a device, is written to as it is.
-
-#![deny(missing_docs)]
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -23,7 +21,7 @@ static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// ```
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("numbers.txt");
-/// pal_files::replace(&path, b"1 2 3")?;
+/// pal_system::files::replace(&path, b"1 2 3")?;
 /// assert_eq!(std::fs::read(&path)?, b"1 2 3");
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+use pal_system::files;
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
     let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -16,28 +18,28 @@ fn a_failure_leaves_the_old_file_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");
     fs::write(&path, "old").unwrap();
-    let failing = pal_files::replace_with(&path, |out| {
+    let failing = files::replace_with(&path, |out| {
         out.write_all(b"new")?;
         Err(io::Error::other("the disk is full"))
     });
     assert_eq!(failing.unwrap_err().to_string(), "the disk is full");
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names(folder.path()), ["a.txt"]);
-    pal_files::replace(&path, b"new").unwrap();
+    files::replace(&path, b"new").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(names(folder.path()), ["a.txt"]);
-    assert!(pal_files::replace(&folder.path().join("nowhere/a.txt"), b"new").is_err());
-    assert!(pal_files::replace(folder.path(), b"new").is_err());
+    assert!(files::replace(&folder.path().join("nowhere/a.txt"), b"new").is_err());
+    assert!(files::replace(folder.path(), b"new").is_err());
 }
 
 #[test]
 fn temporaries_can_be_removed_while_they_are_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.txt");
-    let written = pal_files::replace_with(&path, |out| {
+    let written = files::replace_with(&path, |out| {
         out.write_all(b"new")?;
         assert_eq!(names(folder.path()).len(), 1, "the temporary file");
-        pal_files::remove_temporaries();
+        files::remove_temporaries();
         assert!(names(folder.path()).is_empty());
         Ok::<(), io::Error>(())
     });
@@ -49,12 +51,12 @@ fn names_that_lead_to_one_place_are_recognised() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = ["a.txt", "b.txt"].map(|name| folder.path().join(name));
     let again = folder.path().join(".").join("a.txt");
-    assert!(pal_files::is_same_place(&a, &again) && !pal_files::is_same_place(&a, &b));
-    assert!(!pal_files::is_same_file(&a, &again), "there is no file yet");
+    assert!(files::is_same_place(&a, &again) && !files::is_same_place(&a, &b));
+    assert!(!files::is_same_file(&a, &again), "there is no file yet");
     fs::write(&a, "").unwrap();
-    assert!(pal_files::is_same_file(&a, &again));
+    assert!(files::is_same_file(&a, &again));
     fs::hard_link(&a, &b).unwrap();
-    assert!(pal_files::is_same_file(&a, &b) && pal_files::is_same_place(&a, &b));
+    assert!(files::is_same_file(&a, &b) && files::is_same_place(&a, &b));
 }
 
 #[cfg(unix)]
@@ -74,16 +76,16 @@ mod unix {
         symlink("link", at("chain")).unwrap();
         symlink("elsewhere/later", at("dangling")).unwrap();
         symlink("loop", at("loop")).unwrap();
-        pal_files::replace(&at("chain"), b"new").unwrap();
+        files::replace(&at("chain"), b"new").unwrap();
         assert_eq!(fs::read(at("elsewhere/file")).unwrap(), b"new");
-        pal_files::replace(&at("dangling"), b"first").unwrap();
+        files::replace(&at("dangling"), b"first").unwrap();
         assert_eq!(fs::read(at("elsewhere/later")).unwrap(), b"first");
         for link in ["link", "chain", "dangling"] {
             assert!(fs::symlink_metadata(at(link)).unwrap().is_symlink(), "{link}");
         }
-        assert!(pal_files::replace(&at("loop"), b"new").is_err());
+        assert!(files::replace(&at("loop"), b"new").is_err());
         assert_eq!(names(&at("elsewhere")), ["file", "later"]);
-        assert!(pal_files::is_same_place(&at("chain"), &at("elsewhere/file")));
+        assert!(files::is_same_place(&at("chain"), &at("elsewhere/file")));
     }
 
     #[test]
@@ -92,16 +94,16 @@ mod unix {
         let at = |name: &str| folder.path().join(name);
         let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
         fs::write(at("plain"), "").unwrap();
-        pal_files::replace(&at("new"), b"").unwrap();
+        files::replace(&at("new"), b"").unwrap();
         assert_eq!(mode("new"), mode("plain"));
         fs::set_permissions(at("plain"), fs::Permissions::from_mode(0o640)).unwrap();
-        pal_files::replace(&at("plain"), b"new").unwrap();
+        files::replace(&at("plain"), b"new").unwrap();
         assert_eq!(mode("plain"), 0o640);
     }
 
     #[test]
     fn devices_and_pipes_are_written_to() {
-        pal_files::replace(Path::new("/dev/null"), b"nothing").unwrap();
+        files::replace(Path::new("/dev/null"), b"nothing").unwrap();
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
@@ -110,7 +112,7 @@ mod unix {
             let pipe = pipe.clone();
             move || fs::read(pipe).unwrap()
         });
-        pal_files::replace(&pipe, b"through").unwrap();
+        files::replace(&pipe, b"through").unwrap();
         assert_eq!(reader.join().unwrap(), b"through");
         assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
         assert_eq!(names(folder.path()), ["pipe"]);
