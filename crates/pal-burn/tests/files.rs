@@ -125,7 +125,9 @@ fn plans_are_not_believed() {
         let change = |plan: &mut Value| plan["kind"]["components"] = components.into();
         assert!(read(&forged(&mixture, change)).is_err(), "{components} components");
     }
-    for (field, count) in [("bins", 0u64), ("bins", 1000), ("bins", u64::MAX), ("transforms", 0), ("transforms", 1 << 60)] {
+    for (field, count) in
+        [("bins", 0u64), ("bins", 1000), ("bins", u64::MAX), ("transforms", 0), ("transforms", 1 << 60)]
+    {
         assert!(read(&forged(&flow, |plan| plan["kind"][field] = count.into())).is_err(), "{count} {field}");
     }
 }

@@ -20,8 +20,9 @@ pub const GLANCE: Duration = Duration::from_millis(50);
 /// How long a run may take to stop before it is ended.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A run that takes this many times the memory it may is ended at once.
+/// A run that takes this many times the memory it may, and at least [`MARGIN`] bytes more, is ended at once.
 const FAR_BEYOND: f64 = 1.2;
+const MARGIN: f64 = 5e8;
 
 /// The fraction of the memory that is free when a run begins which it may take by default.
 const DEFAULT_FRACTION: f64 = 0.75;
@@ -58,7 +59,6 @@ static KEEPING_TIME: AtomicBool = AtomicBool::new(false);
 /// Whether the command looks at the limit on memory itself.
 static KEEPING_MEMORY: AtomicBool = AtomicBool::new(false);
 static LATE: AtomicBool = AtomicBool::new(false);
-static BEYOND_MEMORY: AtomicBool = AtomicBool::new(false);
 static MEMORY_LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Why the task was stopped: an index of [`REASONS`], 0 if it was not.
 static REASON: AtomicU8 = AtomicU8::new(0);
@@ -95,11 +95,11 @@ fn watch_over(deadline: Option<Instant>) {
         std::thread::sleep(GLANCE);
         let (used, limit) = (memory::used() as f64, MEMORY_LIMIT.load(Ordering::SeqCst) as f64);
         let beyond = used > limit;
-        BEYOND_MEMORY.store(beyond, Ordering::SeqCst);
+        let far_beyond = used > (FAR_BEYOND * limit).max(limit + MARGIN);
         let late = deadline.is_some_and(|deadline| Instant::now() >= deadline);
         LATE.store(late, Ordering::SeqCst);
         let reason = match () {
-            () if beyond && (used > FAR_BEYOND * limit || !KEEPING_MEMORY.load(Ordering::SeqCst)) => 3,
+            () if beyond && (far_beyond || !KEEPING_MEMORY.load(Ordering::SeqCst)) => 3,
             () if late && !KEEPING_TIME.load(Ordering::SeqCst) => 2,
             () if INTERRUPTED.load(Ordering::SeqCst) && !LISTENING.load(Ordering::SeqCst) => 1,
             () => 0,
@@ -110,7 +110,7 @@ fn watch_over(deadline: Option<Instant>) {
             stopped_at = Some(Instant::now());
         }
         let overdue = stopped_at.is_some_and(|at| at.elapsed() > GRACE);
-        if overdue || used > FAR_BEYOND * limit && stopped_at.is_some_and(|at| at.elapsed() > GLANCE) {
+        if overdue || far_beyond && stopped_at.is_some_and(|at| at.elapsed() > GLANCE) {
             output::note(why());
             end(1);
         }
@@ -151,11 +151,23 @@ pub fn keep_time() -> &'static AtomicBool {
     &LATE
 }
 
-/// Leaves the limit on memory to the command: the flag that is returned tells whether it is passed. Far beyond the
-/// limit the run is stopped all the same.
-pub fn keep_memory() -> &'static AtomicBool {
-    KEEPING_MEMORY.store(true, Ordering::SeqCst);
-    &BEYOND_MEMORY
+/// The limit on memory, for a command that looks at it itself. Far beyond the limit the run is stopped all the same.
+pub struct MemoryWatch {
+    /// What was taken when the watch began. Memory that is free again is not always given back to the system.
+    retained: u64,
+}
+
+impl MemoryWatch {
+    /// Leaves the limit to the command, from now on.
+    pub fn begin() -> MemoryWatch {
+        KEEPING_MEMORY.store(true, Ordering::SeqCst);
+        MemoryWatch { retained: memory::used() }
+    }
+
+    /// Whether the run takes more than it may, and not only because of what it took before.
+    pub fn is_beyond(&self) -> bool {
+        memory::used() > MEMORY_LIMIT.load(Ordering::SeqCst).max(self.retained + self.retained / 10)
+    }
 }
 
 /// Fails if something would take more memory than the run may take.

@@ -88,10 +88,14 @@ pub fn replace_with(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Resu
     let attempt = || -> Result<()> {
         path.file_name().context("this is not the name of a file")?;
         files::writing(path)?;
-        pal_system::files::replace_with(path, |out| fill(out).map_err(WriteError::Own)).map_err(|error| match error {
-            WriteError::Own(error) => error,
-            WriteError::System(error) => anyhow::Error::new(error).context("cannot write"),
-        })
+        pal_system::files::replace_with(path, |out| fill(out).map_err(WriteError::Own)).map_err(
+            |error| match error {
+                WriteError::Own(error) => error,
+                WriteError::System(error) => anyhow::Error::new(error).context("cannot write"),
+            },
+        )?;
+        files::written(path);
+        Ok(())
     };
     attempt().with_context(|| path.display().to_string())
 }

@@ -106,7 +106,17 @@ fn a_signal_leaves_no_temporary_file() {
 }
 
 const FIT: [&str; 12] = [
-    "fit", "--data", "t.csv", "--val-data", "t.csv", "--knots", "3", "--violation-samples", "100", "--quiet", "-o",
+    "fit",
+    "--data",
+    "t.csv",
+    "--val-data",
+    "t.csv",
+    "--knots",
+    "3",
+    "--violation-samples",
+    "100",
+    "--quiet",
+    "-o",
     "m.safetensors",
 ];
 
@@ -121,9 +131,7 @@ fn a_checkpoint_belongs_to_its_constraint() {
     let long = ["--epochs", "100000000", "--patience", "0", "--time-limit", "2"];
     let stopped = folder.pal(&[&FIT[..], &["--constraint", "r.smt2"], &long].concat());
     assert_eq!(stopped.code, 1, "{stopped:?}");
-    let resume = |constraint: &str| {
-        folder.pal(&[&FIT[..], &["--constraint", constraint, "--resume"], &long].concat())
-    };
+    let resume = |constraint: &str| folder.pal(&[&FIT[..], &["--constraint", constraint, "--resume"], &long].concat());
     resume("other.smt2").failed(
         "pal: m.safetensors.checkpoint: the checkpoint belongs to another training: its data or its predictor differ",
     );
@@ -154,12 +162,18 @@ fn memory_has_a_limit() {
     assert!(cells.code == 1 && cells.out.contains("memory-limit"), "{:?} {}", cells.code, cells.err);
     // One problem that takes too much does not take the others with it.
     let bounds: Vec<String> = (0..11).map(|k| format!(r#""x{k}": ["0", "1"]"#)).collect();
-    let bad = format!(r#"{{"name": "bad", "domain": {{"reals": {{{}}}}}, "support": "true", "weight": "x0"}}"#, bounds.join(", "));
+    let bad = format!(
+        r#"{{"name": "bad", "domain": {{"reals": {{{}}}}}, "support": "true", "weight": "x0"}}"#,
+        bounds.join(", ")
+    );
     let good = r#"{"name": "good", "domain": {"reals": {"x": ["0", "1"]}}, "support": "true", "weight": "x"}"#;
     folder.write("p.jsonl", format!("{bad}\n{good}\n"));
     let both = folder.pal(&["wmi", "p.jsonl", "--integrator", "gasp", "--memory-limit", "200M", "--json"]);
     let lines = both.json_lines();
-    assert_eq!((both.code, &lines[0]["status"], &lines[1]["status"]), (1, &"memory limit reached".into(), &"ok".into()));
+    assert_eq!(
+        (both.code, &lines[0]["status"], &lines[1]["status"]),
+        (1, &"memory limit reached".into(), &"ok".into())
+    );
     assert_eq!(lines[1]["value"], 0.5);
     assert!(start.elapsed() < Duration::from_secs(120));
     let flow = ["--baseline", "flow", "--transforms", "1000000000", "-o", "m.safetensors"];
@@ -186,7 +200,10 @@ fn numbers_at_the_ends_of_64_bits_are_refused() {
     let folder = Folder::new("exponents");
     let number = "1e-9223372036854775808";
     folder.write("r.smt2", SQUARE);
-    folder.write("map.geojson", format!(r#"{{"type": "Polygon", "coordinates": [[[0, 0], [{number}, 0], [1, 1], [0, 0]]]}}"#));
+    folder.write(
+        "map.geojson",
+        format!(r#"{{"type": "Polygon", "coordinates": [[[0, 0], [{number}, 0], [1, 1], [0, 0]]]}}"#),
+    );
     folder.write(
         "p.jsonl",
         format!(r#"{{"domain": {{"reals": {{"x": ["0", "{number}"]}}}}, "support": "true", "weight": "1"}}"#),

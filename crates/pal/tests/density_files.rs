@@ -112,7 +112,8 @@ fn a_forged_normaliser_is_refused() {
             let Some((_, _, data)) = Parts::of(&model).tensors.get(name).cloned() else { continue };
             for factor in [1.15, 1.0 + 1e-4, -1.0] {
                 let mut parts = Parts::of(&model);
-                let scaled = data.chunks(8).flat_map(|x| (f64::from_le_bytes(x.try_into().unwrap()) * factor).to_le_bytes());
+                let scaled =
+                    data.chunks(8).flat_map(|x| (f64::from_le_bytes(x.try_into().unwrap()) * factor).to_le_bytes());
                 parts.tensor(name).2 = scaled.collect();
                 // Scaled functions and scaled integrals would cancel, were both in the file.
                 let read = Model::from_bytes(&parts.forged());

@@ -53,7 +53,8 @@ fn error_bounds_hold_below_the_range_of_float64() {
                 assert!(holds(result.value, result.rounding_error, &truth), "gasp {a} {b} {text}: {result:?}");
             }
             let moments = Moments::compile(&region, &Exponents::total_degree(2, 4).unwrap()).unwrap();
-            for (alpha, (value, error)) in moments.exponents().iter().zip(moments.values().iter().zip(moments.errors())) {
+            for (alpha, (value, error)) in moments.exponents().iter().zip(moments.values().iter().zip(moments.errors()))
+            {
                 let side = |end: &str, k: u16| rational(end).pow(k as isize + 1) / Rational::from(k + 1);
                 let truth = side(a, alpha[0]) * side(b, alpha[1]);
                 assert!(holds(*value, *error, &truth), "moments {a} {b} {alpha:?}: {value} {error}");
@@ -108,6 +109,8 @@ fn rejection_is_unbiased_in_narrow_boxes() {
         assert!(result.standard_error < 0.02 * exact, "{result:?}");
         assert!(matches!(rejection::integrate_fn(&region, |_| 1.0, 10, 0), Err(RejectionError::Narrow(_))));
     }
+    let far = Region::new(&x.between(1_000_000_000, 1_000_000_001).into()).unwrap();
+    assert_eq!(rejection::integrate_fn(&far, |_| 1.0, 10, 0).unwrap().value, 1.0);
 }
 
 #[test]
@@ -127,7 +130,8 @@ fn densities_need_numbers_along_every_axis() {
 
 #[test]
 fn standard_deviations_do_not_underflow() {
-    let text = "(declare-const x Real) (assert (<= 0 (* 1e170 x) 1))".replace("1e170", &format!("1{}.0", "0".repeat(170)));
+    let text =
+        "(declare-const x Real) (assert (<= 0 (* 1e170 x) 1))".replace("1e170", &format!("1{}.0", "0".repeat(170)));
     let region = Region::new(&parse_smtlib(&text).unwrap()).unwrap();
     let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(3), components: 1 });
     let family = Family::new(&region, &settings).unwrap();

@@ -192,10 +192,14 @@ fn bad_problems_are_refused_with_a_reason() {
 #[test]
 fn names_that_are_misspelt_or_repeated_are_refused() {
     let read = |fields: &str| {
-        let json = format!(r#"{{"domain": {{"reals": {{"x": ["0", "1"]}}}}, "support": "true", "weight": "1"{fields}}}"#);
+        let json =
+            format!(r#"{{"domain": {{"reals": {{"x": ["0", "1"]}}}}, "support": "true", "weight": "1"{fields}}}"#);
         Problem::parse(&json).map(|problem| problem.queries.len()).map_err(|error| error.to_string())
     };
-    assert_eq!(read(r#", "queries": ["(<= x 0.5)"], "note": 1, "value": 2, "query_answers": [3], "family": "f""#), Ok(1));
+    assert_eq!(
+        read(r#", "queries": ["(<= x 0.5)"], "note": 1, "value": 2, "query_answers": [3], "family": "f""#),
+        Ok(1)
+    );
     for (fields, part) in [
         (r#", "querys": []"#, "unknown field `querys`; `queries` is probably meant"),
         (r#", "query": []"#, "`queries` is probably meant"),

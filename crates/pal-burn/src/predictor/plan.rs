@@ -109,7 +109,9 @@ impl Plan {
         }
         if self.outputs.is_empty() || self.outputs.len() != constraint.reals.len() {
             let (outputs, variables) = (self.outputs.len(), constraint.reals.len());
-            return wrong(format!("{outputs} outputs for a constraint with {variables} variables; there is one for each"));
+            return wrong(format!(
+                "{outputs} outputs for a constraint with {variables} variables; there is one for each"
+            ));
         }
         for (what, scaler, columns) in
             [("input", &self.input_scaler, self.inputs.len()), ("output", &self.output_scaler, self.outputs.len())]

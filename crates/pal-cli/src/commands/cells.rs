@@ -17,7 +17,7 @@ use pal::region::{Cell, Region, RegionError};
 
 use super::cell_text::{CellSummary, Simplex, Style};
 use crate::input::Input;
-use crate::limits::{self, GLANCE};
+use crate::limits::{self, GLANCE, MemoryWatch};
 use crate::numbers::ExactSum;
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -75,7 +75,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let variables = region.constraint().clone();
     let (cells, searcher) = search(region, args.knots, args.triangulate);
     limits::keep_time();
-    let stops = (limits::listen(), limits::keep_memory());
+    let (interrupted, memory) = (limits::listen(), MemoryWatch::begin());
     let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let progress = Progress::new("searching", !global.quiet && !watched);
 
@@ -85,7 +85,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let stop = loop {
         // A limit beyond the range of the clock is no limit.
         let deadline = global.time_limit.and_then(|limit| start.checked_add(limit));
-        let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, stops)? {
+        let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, interrupted, &memory)? {
             NextCell::Stop(reason) => break reason,
             NextCell::Found(Err(error)) => return Err(error).with_context(|| args.input.name()),
             NextCell::Found(Ok(_)) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
@@ -147,14 +147,12 @@ fn next(
     cells: &Cells,
     out: &mut impl Write,
     deadline: Option<Instant>,
-    (interrupted, beyond_memory): (&AtomicBool, &AtomicBool),
+    interrupted: &AtomicBool,
+    memory: &MemoryWatch,
 ) -> Result<NextCell> {
     loop {
         if interrupted.load(Ordering::SeqCst) {
             return Ok(NextCell::Stop("interrupted"));
-        }
-        if beyond_memory.load(Ordering::SeqCst) {
-            return Ok(NextCell::Stop("memory-limit"));
         }
         let now = Instant::now();
         if deadline.is_some_and(|deadline| now >= deadline) {
@@ -171,6 +169,7 @@ fn next(
         match found {
             Ok(found) => return Ok(NextCell::Found(found)),
             Err(RecvTimeoutError::Disconnected) => return Ok(NextCell::Stop("complete")),
+            Err(RecvTimeoutError::Timeout) if memory.is_beyond() => return Ok(NextCell::Stop("memory-limit")),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }

@@ -243,7 +243,10 @@ fn check_second(path: Option<&Path>, extension: &str, table: &Path) -> Result<()
     let Some(path) = path else { return Ok(()) };
     output::check_place(path)?;
     let name = path.display();
-    ensure!(path.extension().is_some_and(|found| found == extension), "{name}: choose a name that ends in .{extension}");
+    ensure!(
+        path.extension().is_some_and(|found| found == extension),
+        "{name}: choose a name that ends in .{extension}"
+    );
     ensure!(!pal_system::files::is_same_place(path, table), "{name}: the table would be written to the same file");
     Ok(())
 }

@@ -20,7 +20,7 @@ use serde::Serialize;
 
 use super::wmi_file::{Entry, entries};
 use crate::input::{self, ExpectedText};
-use crate::limits::{self, GLANCE};
+use crate::limits::{self, GLANCE, MemoryWatch};
 use crate::numbers::{bound, finite, readable};
 use crate::options::method::MethodOptions;
 use crate::progress::Progress;
@@ -89,7 +89,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let entries = entries(&text);
     drop(text);
     limits::keep_time();
-    let stops = (limits::listen(), limits::keep_memory());
+    let interrupted = limits::listen();
     let mut solver = Solver { method, limit: global.time_limit, threads: global.threads.into(), pool: None };
     let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let progress = Progress::of(entries.len(), "solving", !global.quiet && !watched);
@@ -106,7 +106,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     for entry in entries {
         out.flush()?;
         let name = entry.name.clone();
-        let (ending, seconds) = solver.solve(entry, stops)?;
+        let (ending, seconds) = solver.solve(entry, interrupted)?;
         let ending = check_range(ending, args.method.exact);
         if !matches!(ending, Ending::Solved(_)) {
             outcome = Outcome::Stopped;
@@ -144,11 +144,8 @@ struct Crew {
 
 impl Solver {
     /// Solves a problem, and returns how long that took, in seconds.
-    fn solve(
-        &mut self,
-        entry: Entry,
-        (interrupted, beyond_memory): (&AtomicBool, &AtomicBool),
-    ) -> Result<(Ending, f64)> {
+    fn solve(&mut self, entry: Entry, interrupted: &AtomicBool) -> Result<(Ending, f64)> {
+        let memory = MemoryWatch::begin();
         let crew = match self.pool.take() {
             Some(crew) => crew,
             None => self.new_pool()?,
@@ -172,7 +169,7 @@ impl Solver {
             }
             let now = Instant::now();
             let late = deadline.is_some_and(|deadline| now >= deadline);
-            if late || beyond_memory.load(Ordering::SeqCst) {
+            if late || memory.is_beyond() {
                 let why = match late {
                     true => format!("time limit of {} s reached", self.limit.unwrap_or_default().as_secs_f64()),
                     false => "memory limit reached".to_string(),

@@ -156,13 +156,18 @@ fn entries<T: DataType>(mut reader: ColumnReaderImpl<T>, present: i16, rows: usi
     let mut done = 0;
     while done < rows {
         let wanted = optional.then_some(&mut levels);
-        let (records, _, _) =
-            reader.read_records((rows - done).min(PART), wanted, None, &mut values).map_err(|error| anyhow!(plainly(&error)))?;
+        let (records, _, _) = reader
+            .read_records((rows - done).min(PART), wanted, None, &mut values)
+            .map_err(|error| anyhow!(plainly(&error)))?;
         ensure!(records > 0, "the column ends after {done} of {rows} rows: a damaged file");
         done += records;
     }
     let present_values = if optional { levels.iter().filter(|level| **level == present).count() } else { rows };
-    ensure!(values.len() == present_values, "the column has {} of {present_values} values: a damaged file", values.len());
+    ensure!(
+        values.len() == present_values,
+        "the column has {} of {present_values} values: a damaged file",
+        values.len()
+    );
     let mut values = values.into_iter();
     if !optional {
         return Ok(values.map(Some).collect());
@@ -248,7 +253,8 @@ pub fn write(out: &mut (impl Write + Send), columns: &[Column]) -> Result<()> {
     let attempt = || -> Result<(), ParquetError> {
         let fields = columns.iter().map(field).collect::<Result<_, _>>()?;
         let schema = Arc::new(Type::group_type_builder("rows").with_fields(fields).build()?);
-        let sums = columns.iter().map(|column| KeyValue::new(checksum_key(column.name()), checksum_of(column))).collect();
+        let sums =
+            columns.iter().map(|column| KeyValue::new(checksum_key(column.name()), checksum_of(column))).collect();
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         let properties = Arc::new(properties.set_key_value_metadata(Some(sums)).build());
         let mut writer = SerializedFileWriter::new(out, schema, properties)?;

@@ -118,7 +118,8 @@ impl BatchPolynomial {
     /// the smallest number, which the other factors may magnify.
     fn underflow(&self, batch: &PointBatch) -> f64 {
         let coordinates = if batch.uniform { &batch.points } else { &batch.magnitudes };
-        let largest = |axis: usize| coordinates[axis * BATCH..][..batch.count].iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        let largest =
+            |axis: usize| coordinates[axis * BATCH..][..batch.count].iter().fold(1.0f64, |m, x| m.max(x.abs()));
         let mut powers = Vec::with_capacity(self.rows);
         for (axis, (_, highest)) in self.tables.iter().enumerate() {
             let base = largest(axis);

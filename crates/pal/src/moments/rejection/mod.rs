@@ -94,7 +94,7 @@ pub fn integrate(
     seed: u64,
 ) -> Result<RejectionResult, RejectionError> {
     let variables = region.variables();
-    let Some(ends) = region.bounding_box()?.filter(|ends| ends.iter().any(is_narrow)) else {
+    let Some(ends) = region.bounding_box()?.filter(|ends| ends.iter().any(|ends| is_narrow(ends, FINE))) else {
         return estimate(region, &BatchPolynomial::new(polynomial, variables)?, samples, seed);
     };
     // Reported for the polynomial as it was given, before its variables are changed.
@@ -115,12 +115,15 @@ pub fn integrate(
 /// move the walls of the region by more than the standard error.
 const FINE: f64 = (1u64 << 32) as f64;
 
-/// Whether float64 numbers are too far apart in an interval for points in it.
-fn is_narrow((low, high): &(Rational, Rational)) -> bool {
-    let farther = number::to_f64(low).abs().max(number::to_f64(high).abs());
-    farther.is_finite() && number::to_f64(&(high - low)) < FINE * (farther - farther.next_down())
-}
+/// A function cannot be stretched. With this many float64 numbers along every axis of the box, the rounding of points
+/// moves a wall by at most a millionth of the box.
+const FINE_ENOUGH: f64 = (1u64 << 20) as f64;
 
+/// Whether an interval has fewer than so many float64 numbers.
+fn is_narrow((low, high): &(Rational, Rational), numbers: f64) -> bool {
+    let farther = number::to_f64(low).abs().max(number::to_f64(high).abs());
+    farther.is_finite() && number::to_f64(&(high - low)) < numbers * (farther - farther.next_down())
+}
 
 /// Estimates the integral of a function of the real variables, in the order of the region's variables.
 pub fn integrate_fn(
@@ -130,7 +133,7 @@ pub fn integrate_fn(
     seed: u64,
 ) -> Result<RejectionResult, RejectionError> {
     if let Some(ends) = region.bounding_box()?
-        && let Some((var, _)) = region.variables().iter().zip(&ends).find(|(_, ends)| is_narrow(ends))
+        && let Some((var, _)) = region.variables().iter().zip(&ends).find(|(_, ends)| is_narrow(ends, FINE_ENOUGH))
     {
         return Err(RejectionError::Narrow(var.clone()));
     }
@@ -190,7 +193,10 @@ impl BoxSampler {
         let axes: Vec<(f64, f64)> = ends.iter().map(outer_interval).collect();
         let booleans = region.boolean_count();
         let volume = axes.iter().map(|(_, width)| width).product::<f64>() * (booleans as f64).exp2();
-        if !(volume.is_finite() && volume >= f64::MIN_POSITIVE && axes.iter().all(|(low, width)| low.is_finite() && width.is_finite())) {
+        if !(volume.is_finite()
+            && volume >= f64::MIN_POSITIVE
+            && axes.iter().all(|(low, width)| low.is_finite() && width.is_finite()))
+        {
             return Err(RejectionError::Overflow);
         }
         Ok(BoxSampler { members: region.membership()?, axes, booleans, volume })
