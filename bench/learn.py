@@ -76,7 +76,7 @@ def stars(args, log):
         table = {part: args.work / f"nstar{n}-{part}.parquet" for part in ("train", "val", "test")}
         made = {}
         for seed, (part, points) in enumerate([("train", 560_000), ("val", 120_000), ("test", 120_000)], 1):
-            options = ["--n", n, "--points", points, "--seed", seed, "--truth", "--constraint", constraint]
+            options = ["--n", n, "--points", points, "--seed", seed, "--truth", "--write-constraint", constraint]
             made[part] = pal("data", "nstar", *options, "-o", table[part])
         data = ["--data", table["train"], "--val-data", table["val"], "--test-data", table["test"]]
         words = ["train", "--constraint", constraint, *data, "--inputs", "x1,x2", *STAR]

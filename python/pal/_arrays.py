@@ -134,7 +134,10 @@ def seed(value: int | None) -> int:
     """A seed from 0 to 2**64 - 1; a random one for `None`."""
     if value is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
-    number = int(value.__index__())
+    try:
+        number = int(value.__index__())
+    except AttributeError:
+        raise TypeError(f"a seed must be an integer, not {type(value).__name__}") from None
     if not 0 <= number < 2**64:
         raise ValueError(f"a seed is a number from 0 to 2**64 - 1, not {number}")
     return number

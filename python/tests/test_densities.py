@@ -153,7 +153,7 @@ def test_files_are_read_back_and_are_those_of_the_program(family, tmp_path):
         assert other.settings == family.settings and other.variables == family.variables
     content = bytearray((tmp_path / "model.safetensors").read_bytes())
     header = int.from_bytes(content[:8], "little")
-    assert b"pal-density-3" in content[: header + 8]
+    assert b"pal-density-4" in content[: header + 8]
     content[-1] ^= 1
     (tmp_path / "damaged.safetensors").write_bytes(content)
     with pytest.raises(pal.FileError, match="damaged.safetensors.*checksum"):

@@ -1,32 +1,31 @@
 //! Trained predictors as safetensors files that carry everything: the plan, the constraint, the compiled family and all
 //! weights.
 
-use std::collections::HashMap;
-
 use burn::tensor::Device;
-use pal::checksum::checksum;
+use pal::container::{self, ContainedTensor, Container, ContainerError};
 use pal::density::{Family, FileError};
 use pal::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::predictor::{Plan, Predictor, PredictorError, PredictorKind};
 use crate::weights::{self, Real};
 
-/// The version of the format, which is also the name of the only entry of the metadata: the order of several entries
-/// would be random, and equal predictors would not make equal bytes.
-const VERSION: &str = "pal-network-3";
+/// The version of the format.
+const VERSION: &str = "pal-network-4";
+
+/// What the versions of this format begin with.
+const VERSIONS: &str = "pal-network-";
 
 /// Why a file of a trained predictor cannot be read or written.
 #[derive(Debug, Error)]
 pub enum NetworkFileError {
     /// Not a safetensors file.
-    #[error("not a safetensors file, or a damaged one")]
-    Format(#[from] safetensors::SafeTensorError),
+    #[error(transparent)]
+    Format(ContainerError),
     /// Something else, or written by another version of this library.
-    #[error("not a trained network of this version: the metadata have no `{VERSION}`; train the network again")]
-    Version,
+    #[error("not a trained network of this version: its version is `{0}`, expected `{VERSION}`; train it again")]
+    Version(String),
     /// The content was changed after it was written.
     #[error("the checksum does not match: the file was changed or damaged")]
     Checksum,
@@ -50,12 +49,15 @@ pub enum NetworkFileError {
     Predictor(#[from] PredictorError),
 }
 
-/// The entry of the metadata: everything that is not a tensor.
-#[derive(Serialize, Deserialize)]
-struct About {
-    plan: Plan,
-    constraint: String,
-    checksum: String,
+impl From<ContainerError> for NetworkFileError {
+    fn from(error: ContainerError) -> NetworkFileError {
+        match error {
+            ContainerError::Version { found, .. } => NetworkFileError::Version(found),
+            ContainerError::Checksum => NetworkFileError::Checksum,
+            ContainerError::Missing(_) => NetworkFileError::Content(error.to_string()),
+            other => NetworkFileError::Format(other),
+        }
+    }
 }
 
 /// A trained predictor and what it was made of: the content of a file.
@@ -74,8 +76,7 @@ pub struct NetworkFile {
 impl NetworkFile {
     /// Returns whether the bytes are a file of this kind, of any version, rather than another safetensors file.
     pub fn recognises(bytes: &[u8]) -> bool {
-        let metadata = SafeTensors::read_metadata(bytes).ok().and_then(|(_, header)| header.metadata().clone());
-        metadata.is_some_and(|metadata| metadata.keys().any(|key| key.starts_with("pal-network-")))
+        container::version(bytes).is_some_and(|version| version.starts_with(VERSIONS))
     }
 
     /// Writes the file. Equal predictors give equal bytes.
@@ -84,48 +85,39 @@ impl NetworkFile {
     }
 
     fn write<T: Real>(&self) -> Result<Vec<u8>, NetworkFileError> {
-        let mut tensors: Vec<(String, Dtype, Vec<u8>)> = Vec::new();
+        let mut tensors: Vec<ContainedTensor> = Vec::new();
         for (index, values) in weights::read::<Predictor, T>(&self.predictor).iter().enumerate() {
-            tensors.push((weights_name(index), T::DTYPE, bytemuck::cast_slice(values).to_vec()));
+            let bytes = bytemuck::cast_slice(values).to_vec();
+            tensors.push((weights_name(index), T::DTYPE, vec![values.len()], bytes));
         }
         if let (PredictorKind::Pal { .. }, Some(family)) = (&self.plan.kind, &self.family) {
-            tensors.push(("family".to_string(), Dtype::U8, family.to_bytes()?));
+            let bytes = family.to_bytes()?;
+            tensors.push(("family".to_string(), Dtype::U8, vec![bytes.len()], bytes));
         }
-        let views = tensors.iter().map(|(name, dtype, bytes)| {
-            let size = if *dtype == Dtype::U8 { 1 } else { std::mem::size_of::<T>() };
-            Ok((name.clone(), TensorView::new(*dtype, vec![bytes.len() / size], bytes)?))
-        });
-        let views = views.collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
-        let about = About {
-            plan: self.plan.clone(),
-            constraint: write_smtlib(&self.constraint)?,
-            checksum: checksum(tensors.iter().map(|(_, _, bytes)| &bytes[..])),
-        };
-        let metadata = HashMap::from([(VERSION.to_string(), serde_json::to_string(&about)?)]);
-        Ok(safetensors::serialize(views, Some(metadata))?)
+        let texts = [("plan", serde_json::to_string(&self.plan)?), ("constraint", write_smtlib(&self.constraint)?)];
+        Ok(container::pack(VERSION, texts, &tensors)?)
     }
 
     /// Reads a file and puts the predictor on a device.
     pub fn from_bytes(bytes: &[u8], device: &Device) -> Result<NetworkFile, NetworkFileError> {
-        let (_, header) = SafeTensors::read_metadata(bytes)?;
-        let file = SafeTensors::deserialize(bytes)?;
-        let metadata = header.metadata().clone().unwrap_or_default();
-        let About { plan, constraint, checksum: sum } =
-            serde_json::from_str(metadata.get(VERSION).ok_or(NetworkFileError::Version)?)?;
-        let mut names = file.names();
-        // The checksum is over the tensors in the order of writing: weights, then the family.
-        names.sort_by_key(|name| (*name == "family", *name));
-        let parts = names.iter().map(|name| Ok(file.tensor(name)?.data()));
-        if checksum(parts.collect::<Result<Vec<_>, NetworkFileError>>()?) != sum {
-            return Err(NetworkFileError::Checksum);
+        let container = Container::read(bytes, VERSION)?;
+        let plan: Plan = serde_json::from_str(container.text("plan")?)?;
+        let file = container.tensors();
+        let constraint = container.text("constraint")?;
+        // A plan is believed only as far as the file has weights for it.
+        let stored: usize = file.tensors().iter().map(|(_, view)| view.data().len()).sum();
+        let size = if plan.float64 { 8.0 } else { 4.0 };
+        if plan.least_weights() * size > stored as f64 {
+            let message = format!("the plan asks for {:.0} weights or more, the file has fewer", plan.least_weights());
+            return Err(NetworkFileError::Content(message));
         }
-        let constraint = parse_smtlib(&constraint)?;
+        let constraint = parse_smtlib(constraint)?;
         let family = match &plan.kind {
-            PredictorKind::Pal { .. } => Some(Family::from_bytes(file.tensor("family")?.data())?),
+            PredictorKind::Pal { .. } => Some(Family::from_bytes(tensor(file, "family")?.data())?),
             _ => None,
         };
         let untrained = plan.build(&constraint, family.as_ref(), device, 0)?;
-        let predictor = if plan.float64 { filled::<f64>(untrained, &file)? } else { filled::<f32>(untrained, &file)? };
+        let predictor = if plan.float64 { filled::<f64>(untrained, file)? } else { filled::<f32>(untrained, file)? };
         Ok(NetworkFile { plan, constraint, family, predictor })
     }
 }
@@ -134,12 +126,16 @@ fn weights_name(index: usize) -> String {
     format!("weights.{index:05}")
 }
 
+fn tensor<'f>(file: &SafeTensors<'f>, name: &str) -> Result<TensorView<'f>, NetworkFileError> {
+    file.tensor(name).map_err(|_| NetworkFileError::Content(format!("the tensor `{name}` is missing")))
+}
+
 /// Replaces the weights of an untrained predictor by those of a file.
 fn filled<T: Real>(untrained: Predictor, file: &SafeTensors) -> Result<Predictor, NetworkFileError> {
     let sizes = weights::read::<Predictor, T>(&untrained).into_iter().map(|values| values.len());
     let read = |(index, size): (usize, usize)| {
         let name = weights_name(index);
-        let view = file.tensor(&name)?;
+        let view = tensor(file, &name)?;
         let (found, wanted) = (view.data().len(), size * std::mem::size_of::<T>());
         if view.dtype() != T::DTYPE || found != wanted {
             let found = format!("{found} bytes of type {:?}", view.dtype());

@@ -11,6 +11,8 @@ use pal::formula::{self, Constraint, GeoJsonOptions, Meaning};
 use pal::number::{Rational, parse_rational};
 use pal::region::Region;
 
+use crate::files;
+
 /// The constraint as the first argument of a command, and how to read it.
 #[derive(clap::Args)]
 pub struct Input {
@@ -195,6 +197,7 @@ pub fn read(file: &Path, wanted: &ExpectedText) -> Result<String> {
         io::stdin().lock().read_to_end(&mut bytes).context("cannot read")?;
         bytes
     } else {
+        files::reading(file)?;
         fs::read(file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => no_such_file(),
             _ if file.is_dir() => directory(wanted),

@@ -5,6 +5,7 @@
 
 mod commands;
 mod family;
+mod files;
 mod input;
 mod learn;
 mod limits;
@@ -18,6 +19,7 @@ mod progress;
 mod table;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
@@ -70,6 +72,12 @@ pub struct Global {
     /// Print no progress and no notes on standard error
     #[arg(long, short, global = true)]
     pub quiet: bool,
+    /// Stop after S seconds; `wmi` and `mode` give each problem or row so long
+    #[arg(long, global = true, value_name = "S", allow_hyphen_values = true, value_parser = limits::parse_seconds)]
+    pub time_limit: Option<Duration>,
+    /// Stop beyond this much memory, such as 500M or 8G [default: three quarters of what is free]
+    #[arg(long, global = true, value_name = "SIZE", allow_hyphen_values = true, value_parser = limits::parse_memory)]
+    pub memory_limit: Option<u64>,
 }
 
 #[derive(Subcommand)]
@@ -98,8 +106,14 @@ enum Command {
 }
 
 fn run(cli: Cli) -> Result<Outcome> {
+    limits::begin(cli.global.time_limit, cli.global.memory_limit)?;
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.global.threads.into());
+    let pool = pool.start_handler(|_| limits::task().enter());
     pool.build_global().context("cannot start the threads; try a smaller --threads")?;
+    limits::run(|| command(cli)).unwrap_or(Ok(Outcome::Stopped))
+}
+
+fn command(cli: Cli) -> Result<Outcome> {
     match cli.command {
         Command::Check(args) => check::run(&args, cli.global),
         Command::Cells(args) => cells::run(&args, cli.global),

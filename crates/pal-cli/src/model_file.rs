@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::{Family, FileError, Model};
 use pal::formula::{Constraint, Var};
 
-use crate::output;
+use crate::{files, output};
 
 /// The model that a question is about, as the first argument of a command.
 #[derive(clap::Args)]
@@ -55,6 +55,7 @@ pub fn check_output(file: &Path) -> Result<()> {
 fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> Result<T> {
     let attempt = || -> Result<T> {
         ensure!(file != Path::new("-"), "families and models are read from files only");
+        files::reading(file)?;
         let bytes = fs::read(file).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => anyhow!("no such file"),
             _ if file.is_dir() => anyhow!("this is a directory; give a .safetensors file"),

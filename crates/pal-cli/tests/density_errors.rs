@@ -13,8 +13,8 @@ fn folder(name: &str) -> Folder {
     folder.write("old.safetensors", "old").write("flat.csv", flat(4, 1));
     folder.pal(&["compile", "u.smt2", "--knots", "4", "--components", "1", "-o", "f.safetensors", "-q"]).done();
     folder.pal(&["model", "f.safetensors", "--params", "flat.csv", "-o", "m.safetensors", "-q"]).done();
-    folder.pal(&["compile", "r.smt2", "--knots", "3", "--components", "1", "-o", "s.safetensors", "-q"]).done();
-    folder.pal(&["model", "s.safetensors", "--random", "1", "--rows", "2", "-o", "s.safetensors", "-q"]).done();
+    folder.pal(&["compile", "r.smt2", "--knots", "3", "--components", "1", "-o", "f.safetensors", "-q"]).done();
+    folder.pal(&["model", "f.safetensors", "--random", "1", "--rows", "2", "-o", "s.safetensors", "-q"]).done();
     folder
 }
 
@@ -43,7 +43,7 @@ fn files_that_are_no_models() {
         ("changed.safetensors", "the checksum does not match: the file was changed or damaged"),
         ("notes.txt", "not a model; `pal compile` makes a .safetensors file of a constraint, and `pal model` a model"),
         ("r.smt2", "not a model; `pal compile` makes"),
-        ("eta.safetensors", "not a density file of this version: its version is `pal-moments-1`"),
+        ("eta.safetensors", "not a density file of this version: its version is `pal-moments-2`"),
         ("f.safetensors", "the file holds a compiled family without parameters; `pal model` adds some"),
     ] {
         let start = format!("pal: {file}: {message}");

@@ -324,8 +324,10 @@ fn a_network_learns_what_depends_on_its_inputs() {
 fn made_data_are_the_same_in_both_formats_and_fit_their_constraints() {
     let folder = Folder::new("made-data");
     let star = |output: &'static str| ["data", "nstar", "--n", "7", "--points", "2000", "--seed", "1", "-o", output];
-    let report =
-        folder.pal(&[&star("s.csv")[..], &["--truth", "--constraint", "s.smt2", "--json"]].concat()).done().json();
+    let report = folder
+        .pal(&[&star("s.csv")[..], &["--truth", "--write-constraint", "s.smt2", "--json"]].concat())
+        .done()
+        .json();
     assert_eq!((&report["rows"], &report["columns"]), (&2000.into(), &serde_json::json!(["x1", "x2", "y1", "y2"])));
     // The published value is -4.505; so few rows are within 0.05 of it.
     assert!((number(&report, "true_ll") + 4.505).abs() < 0.05, "{report}");
@@ -340,8 +342,10 @@ fn made_data_are_the_same_in_both_formats_and_fit_their_constraints() {
     assert!(train("s.csv", "a.safetensors") == train("s.parquet", "b.safetensors"));
     folder.pal(&["data", "nstar", "--n", "4", "-o", "x.csv"]).failed("pal: --n 4: stars have an odd number of tips");
 
-    let report =
-        folder.pal(&["data", "campus", "--people", "12", "-o", "c.csv", "--map", "c.geojson", "--json"]).done().json();
+    let report = folder
+        .pal(&["data", "campus", "--people", "12", "-o", "c.csv", "--write-map", "c.geojson", "--json"])
+        .done()
+        .json();
     assert_eq!(report["tracks"], 12);
     let windows =
         ["data", "trajectories", "--data", "c.csv", "--step", "2", "--futures", "4", "-o", "w.parquet", "--json"];

@@ -14,7 +14,7 @@ use crate::errors::Report;
 use crate::family::names;
 use crate::formula::some_formula;
 use crate::polynomial::polynomial;
-use crate::work::run;
+use crate::work::{check_room, run};
 
 /// The density of one parameter vector, or what conditioning made of it.
 #[pyclass(frozen, module = "pal._core")]
@@ -181,6 +181,7 @@ impl Density {
     }
 
     fn sample<'py>(&self, py: Python<'py>, count: usize, seed: u64) -> PyResult<FloatArray<'py>> {
+        check_room(count as f64 * self.0.dimension() as f64, "so many samples")?;
         Ok(array(py, run(py, "sampling", || self.0.sample(count, seed))?))
     }
 

@@ -17,7 +17,7 @@ use crate::families;
 use crate::formula::some_formula;
 use crate::polynomial::polynomial;
 use crate::region::Region;
-use crate::work::run;
+use crate::work::{check_room, run};
 
 /// A family of densities compiled on a region.
 #[pyclass(frozen, module = "pal._core")]
@@ -129,8 +129,10 @@ impl Family {
         array(py, self.0.offset().to_vec())
     }
 
-    fn random_params<'py>(&self, py: Python<'py>, rows: usize, seed: u64) -> FloatArray<'py> {
-        array(py, self.0.random_params(rows, seed))
+    fn random_params<'py>(&self, py: Python<'py>, rows: usize, seed: u64) -> PyResult<FloatArray<'py>> {
+        check_room(rows as f64 * self.0.num_params() as f64, "so many parameters")?;
+        let draw = || Ok::<_, pal::density::DensityError>(self.0.random_params(rows, seed));
+        Ok(array(py, run(py, "drawing", draw)?))
     }
 
     /// The constants with which a tensor framework computes log-densities by itself, as an object of the class of the
@@ -299,6 +301,8 @@ impl Family {
     /// Rows of samples: `count` for each parameter vector, one after the other.
     fn sample<'py>(&self, py: Python<'py>, params: Input<'py>, count: usize, seed: u64) -> PyResult<FloatArray<'py>> {
         let params = copied(&params);
+        let rows = params.len() as f64 / self.0.num_params() as f64;
+        check_room(rows * count as f64 * self.0.dimension() as f64, "so many samples")?;
         Ok(array(py, run(py, "sampling", || self.0.sample(&params, count, seed))?))
     }
 

@@ -11,7 +11,8 @@
 //! | `region` | cells, integrals, convex polytopes |
 //! | `family`, `density` | questions about many parameter vectors, and about one |
 //! | `families` | settings and recipes, one module per kind of family |
-//! | `work` | threads, signals, progress |
+//! | `files` | writing files |
+//! | `work` | threads, signals, progress, memory |
 //! | `errors` | errors of the library as exceptions |
 
 mod constraint;
@@ -20,6 +21,7 @@ mod density;
 mod errors;
 mod families;
 mod family;
+mod files;
 mod formula;
 mod polynomial;
 mod region;
@@ -41,6 +43,8 @@ mod _core {
     use crate::density::{Density, EntropyOptions, Marginal, ModeOptions};
     #[pymodule_export]
     use crate::family::Family;
+    #[pymodule_export]
+    use crate::files::write_file;
     #[pymodule_export]
     use crate::formula::Formula;
     #[pymodule_export]

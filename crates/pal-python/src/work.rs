@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pal::interrupt::Task;
-use pyo3::exceptions::PyRuntimeError;
+use pal_system::memory;
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -18,6 +19,19 @@ use crate::errors::Report;
 const GLANCE: Duration = Duration::from_millis(50);
 /// Work shorter than this shows no progress.
 const PATIENCE: Duration = Duration::from_millis(1000);
+
+/// Work is stopped when less memory than this is free, before the system ends the whole process.
+const RESERVE: u64 = 256 << 20;
+
+/// Fails if a result of so many numbers does not fit into the memory that is free.
+pub fn check_room(numbers: f64, what: &str) -> PyResult<()> {
+    let (bytes, free) = (8.0 * numbers, memory::free() as f64);
+    if bytes <= free {
+        return Ok(());
+    }
+    let (bytes, free) = (memory::amount(bytes), memory::amount(free));
+    Err(PyMemoryError::new_err(format!("{what} would take about {bytes} of memory, and {free} are free")))
+}
 
 /// Threads that work for one task at a time.
 struct Crew {
@@ -93,6 +107,12 @@ fn wait<T: Send, E: Report + Send>(
                 Err(RecvTimeoutError::Timeout) => {
                     let seen = Python::attach(|py| {
                         py.check_signals()?;
+                        if memory::free() < RESERVE {
+                            return Err(PyMemoryError::new_err(format!(
+                                "{what} took so much memory that less than {} are free; ask for less at a time",
+                                memory::amount(RESERVE as f64)
+                            )));
+                        }
                         if start.elapsed() >= PATIENCE {
                             show(py, what, task.checkpoints(), &mut bar)?;
                         }

@@ -12,6 +12,13 @@ pub fn checksum<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
     format!("{:016x}", hash.digest())
 }
 
+/// The 64-bit XXH3 hash of one text that comes in parts, as 16 hexadecimal digits.
+pub(crate) fn checksum_of_whole<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> String {
+    let mut hash = Xxh3::new();
+    parts.into_iter().for_each(|part| hash.update(part));
+    format!("{:016x}", hash.digest())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -111,9 +111,11 @@
 #![allow(clippy::neg_cmp_op_on_partial_ord)]
 
 pub mod checksum;
+pub mod container;
 pub mod density;
 pub mod formula;
 pub mod interrupt;
+mod json;
 mod linear_algebra;
 pub mod moments;
 pub mod number;

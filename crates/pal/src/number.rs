@@ -14,7 +14,7 @@ pub type Rational = RBig;
 /// The largest power of ten that a number in scientific notation may carry.
 ///
 /// `1e999999999` is a few bytes of text and a gigabyte of digits; nothing real needs it.
-const MAX_EXPONENT: i64 = 10_000;
+const MAX_EXPONENT: u64 = 10_000;
 
 /// Why a piece of text or a float is not a rational number.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -74,7 +74,7 @@ fn parse_decimal(text: &str) -> Result<Rational, NumberError> {
     }
     let magnitude = UBig::from_str_radix(&format!("{whole}{fraction}"), 10).map_err(|_| syntax())?;
     let power = exponent.saturating_sub(fraction.len() as i64);
-    if exponent.abs() > MAX_EXPONENT {
+    if exponent.unsigned_abs() > MAX_EXPONENT {
         return Err(NumberError::Exponent(text.to_string()));
     }
     let scale = UBig::from(10u8).pow(power.unsigned_abs() as usize);
@@ -90,6 +90,15 @@ pub fn from_f64(value: f64) -> Result<Rational, NumberError> {
 /// The float64 nearest to a rational.
 pub fn to_f64(value: &Rational) -> f64 {
     value.to_f64().value()
+}
+
+/// The smallest positive float64, a subnormal number: what rounding may change where relative errors mean nothing.
+pub(crate) const SMALLEST: f64 = f64::from_bits(1);
+
+/// A bound on the error of `rounded`, the float64 nearest to `exact`. Below the normal range it is absolute.
+pub(crate) fn rounding_error(exact: &Rational, rounded: f64) -> f64 {
+    let below = rounded.abs() < f64::MIN_POSITIVE && !exact.is_zero();
+    rounded.abs() * f64::EPSILON + if below { SMALLEST } else { 0.0 }
 }
 
 /// Bits in the magnitude of an integer.
@@ -159,6 +168,10 @@ mod tests {
     fn bad_text_is_refused() {
         for text in ["", ".", "-", "1/0", "nan", "inf", "1e", "0x10", "1_000", "1e99999999999", "--1", "1/2/3", "é"] {
             assert!(parse_rational(text).is_err(), "{text:?} was accepted");
+        }
+        // The exponents at the ends of 64 bits: the smaller one has no absolute value there.
+        for text in ["1e-9223372036854775808", "1e9223372036854775807", "0.1e-9223372036854775808", "1e-10001"] {
+            assert!(matches!(parse_rational(text), Err(NumberError::Exponent(_))), "{text}");
         }
     }
 

@@ -326,3 +326,21 @@ fn covers(ring: &[[Rational; 2]], p: &[Rational; 2]) -> bool {
     }
     odd
 }
+
+/// A name that occurs twice in an object could be read in two ways.
+#[test]
+fn repeated_names_are_refused() {
+    let ring = "[[[0, 0], [1, 0], [1, 1], [0, 0]]]";
+    for (map, place) in [
+        (format!(r#"{{"type": "Polygon", "type": "Polygon", "coordinates": {ring}}}"#), "`type`"),
+        (
+            format!(
+                r#"{{"type": "Feature", "geometry": {{"type": "Polygon", "coordinates": [], "coordinates": {ring}}}}}"#
+            ),
+            "`coordinates`",
+        ),
+    ] {
+        let error = parse_geojson(&map, &GeoJsonOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(&format!("the name {place} occurs twice")), "{error}");
+    }
+}

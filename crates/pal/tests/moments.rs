@@ -227,7 +227,7 @@ fn a_compiled_integral_survives_a_file_and_refuses_a_damaged_one() {
     assert!(MomentsFile::from_bytes(&damaged).unwrap_err().to_string().contains("checksum"));
     assert!(MomentsFile::from_bytes(&bytes[..bytes.len() - 8]).is_err());
     assert!(MomentsFile::from_bytes(b"nonsense").is_err());
-    let text = String::from_utf8_lossy(&bytes).replace("pal-moments-1", "pal-moments-9");
+    let text = String::from_utf8_lossy(&bytes).replace("pal-moments-2", "pal-moments-9");
     // The header is ASCII and comes first; replacing equal lengths keeps the file well-formed up to the tensors.
     let header = text.find("pal-moments-9").unwrap();
     let mut newer = bytes.clone();

@@ -187,3 +187,50 @@ fn bad_problems_are_refused_with_a_reason() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+/// What would be left out, or read in one of two ways, is an error.
+#[test]
+fn names_that_are_misspelt_or_repeated_are_refused() {
+    let read = |fields: &str| {
+        let json =
+            format!(r#"{{"domain": {{"reals": {{"x": ["0", "1"]}}}}, "support": "true", "weight": "1"{fields}}}"#);
+        Problem::parse(&json).map(|problem| problem.queries.len()).map_err(|error| error.to_string())
+    };
+    assert_eq!(
+        read(r#", "queries": ["(<= x 0.5)"], "note": 1, "value": 2, "query_answers": [3], "family": "f""#),
+        Ok(1)
+    );
+    for (fields, part) in [
+        (r#", "querys": []"#, "unknown field `querys`; `queries` is probably meant"),
+        (r#", "query": []"#, "`queries` is probably meant"),
+        (r#", "Queries": []"#, "`queries` is probably meant"),
+        (r#", "suport": "false""#, "`support` is probably meant"),
+        (r#", "weights": "2""#, "`weight` is probably meant"),
+        (r#", "weight": "2""#, "the name `weight` occurs twice"),
+        (r#", "note": 1, "note": 2"#, "the name `note` occurs twice"),
+    ] {
+        let error = read(fields).unwrap_err();
+        assert!(error.contains(part), "{fields}: {error}");
+    }
+    let domain = |domain: &str| {
+        let json = format!(r#"{{"domain": {domain}, "support": "true", "weight": "1"}}"#);
+        Problem::parse(&json).unwrap_err().to_string()
+    };
+    let twice = domain(r#"{"reals": {"x": ["0", "1"], "x": ["0", "2"]}}"#);
+    assert!(twice.contains("the name `x` occurs twice"), "{twice}");
+    let unknown = domain(r#"{"reals": {"x": ["0", "1"]}, "bools": ["a"]}"#);
+    assert!(unknown.contains("unknown field `bools`, expected `reals` or `booleans`"), "{unknown}");
+    let density = |formula: &str, types: &str| {
+        let json = format!(
+            r#"{{"domain": {{"variables": ["x", "b"], "var_types": {{{types}}}, "var_domains": {{"x": [0, 1]}}}},
+                "formula": "{formula}", "weights": "(const real 1)"}}"#
+        );
+        Problem::parse(&json).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let types = r#""x": "real", "b": "bool""#;
+    assert_eq!(density("(var bool b)", types), Ok(()));
+    let other_kind = density("(& (var bool b) (<= (var bool x) (const real 0.5)))", types).unwrap_err();
+    assert!(other_kind.contains("`x` is declared as real, but used as bool"), "{other_kind}");
+    let two_types = density("(var bool b)", r#""x": "real", "b": "bool", "x": "bool""#).unwrap_err();
+    assert!(two_types.contains("the name `x` occurs twice"), "{two_types}");
+}

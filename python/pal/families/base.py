@@ -247,7 +247,7 @@ class Family:
         """Writes a safetensors file that the program `pal` reads as well: the family alone, or a model with parameter
         vectors."""
         rows = None if params is None else self._rows(params)[0]
-        Path(path).write_bytes(self._core.write(rows))
+        _core.write_file(os.fspath(path), self._core.write(rows))
 
     def _params(self, params: ArrayLike) -> tuple[FloatArray, tuple[int, ...]]:
         return _arrays.params(params, self.num_params)

@@ -50,6 +50,9 @@ pub enum PredictorKind {
     },
 }
 
+/// The largest number of bins of the splines of a flow: each has at least a thousandth of the whole width.
+const MAX_BINS: usize = 999;
+
 /// Everything about a predictor except its weights, its constraint and its family.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -87,6 +90,65 @@ impl Plan {
         if self.float64 { DType::F64 } else { DType::F32 }
     }
 
+    /// Fails if sizes are out of range or do not fit together: plans come from files and command lines.
+    fn check(&self, constraint: &Constraint) -> Result<(), PredictorError> {
+        let wrong = |what: String| Err(PredictorError::Unsuitable(what));
+        let (hidden, sizes) = match &self.kind {
+            PredictorKind::Pal { hidden, .. } | PredictorKind::Relaxed { hidden, .. } => (hidden, vec![]),
+            PredictorKind::Mixture { components, hidden } => (hidden, vec![("components", *components, usize::MAX)]),
+            PredictorKind::Flow { transforms, bins, hidden } => {
+                (hidden, vec![("transformations", *transforms, usize::MAX), ("bins", *bins, MAX_BINS)])
+            }
+        };
+        let layers = hidden.iter().map(|units| ("units of a hidden layer", *units, usize::MAX));
+        for (what, count, most) in sizes.into_iter().chain(layers) {
+            if count == 0 || count > most {
+                let range = if most == usize::MAX { "1 or more".to_string() } else { format!("1 to {most}") };
+                return wrong(format!("{count} {what}; {range} are possible"));
+            }
+        }
+        if self.outputs.is_empty() || self.outputs.len() != constraint.reals.len() {
+            let (outputs, variables) = (self.outputs.len(), constraint.reals.len());
+            return wrong(format!(
+                "{outputs} outputs for a constraint with {variables} variables; there is one for each"
+            ));
+        }
+        for (what, scaler, columns) in
+            [("input", &self.input_scaler, self.inputs.len()), ("output", &self.output_scaler, self.outputs.len())]
+        {
+            let Scaler { mean, deviation } = scaler;
+            let sound = mean.iter().chain(deviation).all(|x| x.is_finite()) && deviation.iter().all(|x| *x > 0.0);
+            if mean.len() != columns || deviation.len() != columns || !sound {
+                return wrong(format!("the {what}s are scaled by other than one mean and one deviation above 0 each"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a lower bound on the number of weights: the exact number but for the last layer in front of a
+    /// [`PalLayer`]. It is a float64 because plans may ask for any number.
+    pub fn least_weights(&self) -> f64 {
+        let network = |inputs: usize, hidden: &[usize], outputs: f64| {
+            let sizes = hidden.iter().map(|units| *units as f64).chain([outputs]);
+            sizes.fold((inputs as f64, 0.0), |(from, sum), to| (to, sum + (from + 1.0) * to)).1
+        };
+        let (inputs, n) = (self.inputs.len(), self.outputs.len() as f64);
+        let behind = |hidden: &[usize], outputs: f64| match inputs {
+            0 => outputs,
+            _ => network(inputs, hidden, outputs),
+        };
+        let gaussian = 1.0 + 2.0 * n + n * (n - 1.0) / 2.0;
+        match &self.kind {
+            PredictorKind::Pal { hidden, .. } => behind(hidden, 1.0),
+            PredictorKind::Mixture { components, hidden } => behind(hidden, *components as f64 * gaussian),
+            PredictorKind::Relaxed { hidden, .. } => behind(hidden, gaussian),
+            PredictorKind::Flow { transforms, bins, hidden } => {
+                let one = |seen: usize| network((inputs + seen).max(1), hidden, 3.0 * *bins as f64 - 1.0);
+                *transforms as f64 * (0..self.outputs.len()).map(one).sum::<f64>()
+            }
+        }
+    }
+
     /// Builds an untrained predictor; the same seed gives the same weights. Only [`PredictorKind::Pal`] needs a family.
     pub fn build(
         &self,
@@ -95,6 +157,7 @@ impl Plan {
         device: &Device,
         seed: u64,
     ) -> Result<Predictor, PredictorError> {
+        self.check(constraint)?;
         device.seed(seed);
         let (inputs, dimension) = (self.inputs.len(), self.outputs.len());
         let mixture = |components: usize, hidden: &[usize]| {

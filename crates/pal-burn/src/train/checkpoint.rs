@@ -1,8 +1,6 @@
 //! Checkpoints: everything that training needs to continue later with a bitwise identical result.
 
-use std::collections::HashMap;
-
-use safetensors::tensor::{SafeTensors, TensorView};
+use pal::container::{self, ContainedTensor, Container};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -11,7 +9,7 @@ use crate::optimiser::{Optimiser, OptimiserState};
 use crate::predictor::Trainable;
 use crate::weights::{self, Real};
 
-const VERSION: &str = "pal-checkpoint-3";
+const VERSION: &str = "pal-checkpoint-4";
 
 /// Why a checkpoint cannot be used.
 #[derive(Debug, Error)]
@@ -49,9 +47,10 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
             average_weight: *average_weight,
             best: self.best(),
         };
-        let mut tensors: Vec<(String, Vec<u8>)> = Vec::new();
+        let mut tensors: Vec<ContainedTensor> = Vec::new();
         let mut add = |name: &str, index: usize, values: &[T]| {
-            tensors.push((format!("{name}.{index:05}"), bytemuck::cast_slice(values).to_vec()));
+            let bytes = bytemuck::cast_slice(values).to_vec();
+            tensors.push((format!("{name}.{index:05}"), T::DTYPE, vec![values.len()], bytes));
         };
         for (index, values) in weights::read::<M, T>(&self.predictor).iter().enumerate() {
             add("weights", index, values);
@@ -64,15 +63,8 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
             add("best", index, values);
         }
         let damaged = |error: &dyn std::fmt::Display| CheckpointError::Damaged(error.to_string());
-        let size = std::mem::size_of::<T>();
-        let views = tensors
-            .iter()
-            .map(|(name, bytes)| Ok((name.clone(), TensorView::new(T::DTYPE, vec![bytes.len() / size], bytes)?)))
-            .collect::<Result<Vec<_>, safetensors::SafeTensorError>>()
-            .map_err(|error| damaged(&error))?;
         let text = serde_json::to_string(&state).map_err(|error| damaged(&error))?;
-        let metadata = HashMap::from([("version".to_string(), VERSION.to_string()), ("state".to_string(), text)]);
-        safetensors::serialize(views, Some(metadata)).map_err(|error| damaged(&error))
+        container::pack(VERSION, [("state", text)], &tensors).map_err(|error| damaged(&error))
     }
 
     /// Continues from a checkpoint. The predictor, the settings (except epochs and patience) and `about` must be those
@@ -84,13 +76,8 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
         bytes: &[u8],
     ) -> Result<Trainer<M, T>, CheckpointError> {
         let damaged = |error: String| CheckpointError::Damaged(error);
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| damaged(error.to_string()))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|error| damaged(error.to_string()))?;
-        let metadata = header.metadata().clone().unwrap_or_default();
-        if metadata.get("version").map(String::as_str) != Some(VERSION) {
-            return Err(damaged(format!("its version is not {VERSION}")));
-        }
-        let text = metadata.get("state").ok_or_else(|| damaged("it has no state".to_string()))?;
+        let container = Container::read(bytes, VERSION).map_err(|error| damaged(error.to_string()))?;
+        let (text, file) = (container.text("state").map_err(|error| damaged(error.to_string()))?, container.tensors());
         let state: State = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
         let same = TrainSettings { epochs: settings.epochs, patience: settings.patience, ..state.settings.clone() };
         if same != settings {

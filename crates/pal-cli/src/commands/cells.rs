@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use pal::number::{Rational, to_f64};
@@ -17,7 +17,7 @@ use pal::region::{Cell, Region, RegionError};
 
 use super::cell_text::{CellSummary, Simplex, Style};
 use crate::input::Input;
-use crate::limits::{self, GLANCE, parse_seconds};
+use crate::limits::{self, GLANCE, MemoryWatch};
 use crate::numbers::ExactSum;
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
@@ -48,9 +48,6 @@ pub struct Args {
     /// Stop after N cells
     #[arg(long, value_name = "N")]
     limit: Option<NonZeroUsize>,
-    /// Stop after S seconds
-    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = parse_seconds)]
-    time_limit: Option<Duration>,
 }
 
 /// The largest number of cells that wait to be printed.
@@ -77,7 +74,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let region = args.input.region()?;
     let variables = region.constraint().clone();
     let (cells, searcher) = search(region, args.knots, args.triangulate);
-    let interrupted = limits::listen()?;
+    limits::keep_time();
+    let (interrupted, memory) = (limits::listen(), MemoryWatch::begin());
     let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let progress = Progress::new("searching", !global.quiet && !watched);
 
@@ -86,8 +84,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let (mut count, mut simplices, mut sum) = (0, 0, ExactSum::default());
     let stop = loop {
         // A limit beyond the range of the clock is no limit.
-        let deadline = args.time_limit.and_then(|limit| start.checked_add(limit));
-        let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, interrupted)? {
+        let deadline = global.time_limit.and_then(|limit| start.checked_add(limit));
+        let Found { cell, volume, simplices: corners } = match next(&cells, &mut out, deadline, interrupted, &memory)? {
             NextCell::Stop(reason) => break reason,
             NextCell::Found(Err(error)) => return Err(error).with_context(|| args.input.name()),
             NextCell::Found(Ok(_)) if args.limit.is_some_and(|limit| count >= limit.get()) => break "cell-limit",
@@ -145,7 +143,13 @@ fn search(region: Region, knots: Option<usize>, triangulate: bool) -> (Cells, Jo
 }
 
 /// Waits for a cell, the end, the deadline or Ctrl-C. Standard output is flushed before waiting.
-fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrupted: &AtomicBool) -> Result<NextCell> {
+fn next(
+    cells: &Cells,
+    out: &mut impl Write,
+    deadline: Option<Instant>,
+    interrupted: &AtomicBool,
+    memory: &MemoryWatch,
+) -> Result<NextCell> {
     loop {
         if interrupted.load(Ordering::SeqCst) {
             return Ok(NextCell::Stop("interrupted"));
@@ -165,6 +169,7 @@ fn next(cells: &Cells, out: &mut impl Write, deadline: Option<Instant>, interrup
         match found {
             Ok(found) => return Ok(NextCell::Found(found)),
             Err(RecvTimeoutError::Disconnected) => return Ok(NextCell::Stop("complete")),
+            Err(RecvTimeoutError::Timeout) if memory.is_beyond() => return Ok(NextCell::Stop("memory-limit")),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }

@@ -36,7 +36,7 @@ enum What {
 /// Columns x1, x2 (inputs), y1, y2 (outputs).
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    pal data nstar --n 7 --points 800000 --seed 1 -o nstar7.parquet --constraint nstar7.smt2")]
+    pal data nstar --n 7 --points 800000 --seed 1 -o nstar7.parquet --write-constraint nstar7.smt2")]
 struct NstarArgs {
     /// Tips of the star, an odd number from 3 on
     #[arg(long, value_name = "N")]
@@ -52,7 +52,7 @@ struct NstarArgs {
     truth: bool,
     /// Write the star as a constraint, a .smt2 file
     #[arg(long, value_name = "FILE")]
-    constraint: Option<PathBuf>,
+    write_constraint: Option<PathBuf>,
     /// A .csv or .parquet file
     #[arg(long, short, value_name = "TABLE")]
     output: PathBuf,
@@ -101,7 +101,7 @@ struct TrajectoriesArgs {
 /// Columns trajectory_id, frame, x, y. All positions satisfy the constraint.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    pal data campus --people 300 --seed 1 -o campus.csv --map campus.geojson")]
+    pal data campus --people 300 --seed 1 -o campus.csv --write-map campus.geojson")]
 struct CampusArgs {
     /// How many walkers
     #[arg(long, value_name = "N", default_value_t = 300)]
@@ -111,7 +111,7 @@ struct CampusArgs {
     seed: u64,
     /// Write the map, a .geojson file
     #[arg(long, value_name = "FILE")]
-    map: Option<PathBuf>,
+    write_map: Option<PathBuf>,
     /// A .csv or .parquet file
     #[arg(long, short, value_name = "TABLE")]
     output: PathBuf,
@@ -166,7 +166,8 @@ fn nstar(args: &NstarArgs) -> Result<Report> {
     ensure!((1..=MOST).contains(&args.points), "--points {}: give between 1 and {MOST}", args.points);
     let star = Star::new(args.n).filter(|_| args.n <= 999);
     let star = star.with_context(|| format!("--n {}: stars have an odd number of tips, from 3 to 999", args.n))?;
-    if let Some(path) = &args.constraint {
+    check_second(args.write_constraint.as_deref(), "smt2", &args.output)?;
+    if let Some(path) = &args.write_constraint {
         output::replace(path, write_smtlib(star.constraint())?.as_bytes())?;
     }
     let rows = star.rows(args.points, args.seed);
@@ -220,7 +221,8 @@ fn trajectories(args: &TrajectoriesArgs) -> Result<Report> {
 fn campus(args: &CampusArgs) -> Result<Report> {
     dataset::check_output(&args.output)?;
     ensure!((1..=1_000_000).contains(&args.people), "--people {}: give between 1 and 1000000", args.people);
-    if let Some(path) = &args.map {
+    check_second(args.write_map.as_deref(), "geojson", &args.output)?;
+    if let Some(path) = &args.write_map {
         output::replace(path, CAMPUS.as_bytes())?;
     }
     let walkers = Walkers::new(&parse_geojson(CAMPUS, &GeoJsonOptions::default())?)?;
@@ -234,6 +236,19 @@ fn campus(args: &CampusArgs) -> Result<Report> {
     ];
     dataset::write(&args.output, &columns)?;
     Ok(report(&args.output, &columns, positions.len(), Some(args.people), None))
+}
+
+/// Fails if a second file cannot be written besides the table, or has a name that says something else.
+fn check_second(path: Option<&Path>, extension: &str, table: &Path) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    output::check_place(path)?;
+    let name = path.display();
+    ensure!(
+        path.extension().is_some_and(|found| found == extension),
+        "{name}: choose a name that ends in .{extension}"
+    );
+    ensure!(!pal_system::files::is_same_place(path, table), "{name}: the table would be written to the same file");
+    Ok(())
 }
 
 fn report(path: &Path, columns: &[Column], rows: usize, tracks: Option<usize>, true_ll: Option<f64>) -> Report {

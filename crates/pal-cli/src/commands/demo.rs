@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use pal::formula::{Constraint, GeoJsonOptions, Polygon, Ring, Var, parse_geojson, reals};
 use pal::number::{Rational, to_f64};
 use pal::region::Region;
@@ -67,6 +67,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     fs::create_dir_all(directory)
         .context("cannot make the directory")
         .with_context(|| directory.display().to_string())?;
+    claim(directory).with_context(|| directory.display().to_string())?;
     let map = directory.join("campus.geojson");
     output::replace(&map, CAMPUS.as_bytes())?;
     let mut out = output::stdout();
@@ -94,6 +95,20 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// The file that says that a directory is one of this command.
+const MARK: &str = ".pal-demo";
+
+/// Fails if the directory holds files that are not from this command: the demo replaces files of many names.
+fn claim(directory: &Path) -> Result<()> {
+    let mark = directory.join(MARK);
+    let is_empty = fs::read_dir(directory).context("cannot read")?.next().is_none();
+    ensure!(
+        is_empty || mark.is_file(),
+        "this directory has files that are not from an earlier `pal demo`; choose a new one"
+    );
+    output::replace(&mark, b"Files of `pal demo`, which it may replace.\n")
 }
 
 /// Returns the built-in regions.

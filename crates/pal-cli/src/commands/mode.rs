@@ -1,18 +1,17 @@
 //! `pal mode`: the most likely point, with a certificate.
 
 use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use pal::query::{Mode, ModeOptions, ModeStop};
 use serde::Serialize;
 
-use crate::limits::parse_seconds;
 use crate::model_file::{ModelArgument, names};
 use crate::numbers::{bound, finite};
 use crate::options::{ConditionOptions, RowOption};
 use crate::progress::Progress;
-use crate::{Global, Outcome, output};
+use crate::{Global, Outcome, limits, output};
 
 /// Find the most likely point, with a certificate
 ///
@@ -33,9 +32,6 @@ pub struct Args {
     /// Stop after at most this many nodes of the search, for every row
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     nodes: usize,
-    /// Stop after at most this many seconds, for every row
-    #[arg(long, value_name = "S", value_parser = parse_seconds, allow_hyphen_values = true)]
-    time_limit: Option<Duration>,
     #[command(flatten)]
     condition: ConditionOptions,
     #[command(flatten)]
@@ -70,7 +66,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         Ok::<_, anyhow::Error>((rows.clone(), args.condition.densities(&model, rows)?))
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
-    let options = ModeOptions { gap: args.gap, nodes: Some(args.nodes), time: args.time_limit };
+    limits::keep_time();
+    let options = ModeOptions { gap: args.gap, nodes: Some(args.nodes), time: global.time_limit };
     // Rows that appear on the screen need no counter.
     let watched = std::io::stdout().is_terminal();
     let progress = Progress::of(densities.len(), "searching", !global.quiet && !watched);

@@ -131,6 +131,7 @@ fn is_small(family: &Family) -> bool {
 /// The integrals of one density.
 struct Integrals {
     mean: Vec<f64>,
+    standard_deviation: Vec<f64>,
     /// The covariance matrix, row by row.
     covariance: Vec<f64>,
     expectations: Vec<f64>,
@@ -151,6 +152,7 @@ impl Args {
         let (width, n) = (family.num_params(), family.dimension());
         let params = &model.params()[rows.start * width..rows.end * width];
         let (means, covariances) = (family.mean(params)?, family.covariance(params)?);
+        let deviations = family.standard_deviation(params)?;
         let polynomials = self.parse(family.support().constraint())?;
         let count = polynomials.len();
         let expectations = match count {
@@ -159,6 +161,7 @@ impl Args {
         };
         let row = |k: usize| Integrals {
             mean: means[k * n..(k + 1) * n].to_vec(),
+            standard_deviation: deviations[k * n..(k + 1) * n].to_vec(),
             covariance: covariances[k * n * n..(k + 1) * n * n].to_vec(),
             expectations: expectations[k * count..(k + 1) * count].to_vec(),
         };
@@ -170,6 +173,7 @@ impl Args {
         let expectation = |polynomial| density.expectation(polynomial).context("--poly");
         Ok(Integrals {
             mean: density.mean(),
+            standard_deviation: density.standard_deviation(),
             covariance: density.covariance(),
             expectations: polynomials.iter().map(expectation).collect::<Result<_>>()?,
         })
@@ -180,7 +184,7 @@ impl Args {
         let n = density.dimension();
         let polynomials = self.parse(constraint)?;
         let own;
-        let Integrals { mean, covariance, expectations } = match known {
+        let Integrals { mean, standard_deviation, covariance, expectations } = match known {
             Some(known) => known,
             None => {
                 own = Args::integrals(density, &polynomials)?;
@@ -198,7 +202,7 @@ impl Args {
             row,
             variables: names(constraint),
             mean: mean.clone(),
-            standard_deviation: (0..n).map(|k| covariance[k][k].sqrt()).collect(),
+            standard_deviation: standard_deviation.clone(),
             covariance,
             expectations: polynomials.iter().zip(expectations).map(expected).collect(),
             entropy: entropy.map(|Entropy { value, error, converged, .. }| Uncertain {

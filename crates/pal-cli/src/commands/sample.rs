@@ -81,7 +81,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let many = args.row.or_first() == RowChoice::All;
     let width = variables.len();
     let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
-    let interrupted = limits::listen()?;
+    let interrupted = limits::listen();
     let watched = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
     let total = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(rows.len());
     let progress = Progress::of(total, "sampling", !global.quiet && !watched);

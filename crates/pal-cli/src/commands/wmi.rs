@@ -1,16 +1,17 @@
 //! `pal wmi`: weighted model integration problems, one after the other.
 //!
-//! A problem is solved on a pool of threads of its own while this thread waits, so that time limits and Ctrl-C take
-//! effect. The computation itself is not interrupted: a pool that ran out of time is abandoned, and the next problem
-//! gets a new one.
+//! A problem is solved on a pool of threads of its own while this thread waits, so that limits and Ctrl-C take effect.
+//! Work that passes a limit is stopped; if it takes long to stop, its pool is abandoned, and the next problem gets a new
+//! one.
 
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use pal::interrupt::Task;
 use pal::moments::Method;
 use pal::number::{Rational, to_f64};
 use pal::wmi::{Answer, Problem, Solution};
@@ -19,7 +20,7 @@ use serde::Serialize;
 
 use super::wmi_file::{Entry, entries};
 use crate::input::{self, ExpectedText};
-use crate::limits::{self, GLANCE, parse_seconds};
+use crate::limits::{self, GLANCE, MemoryWatch};
 use crate::numbers::{bound, finite, readable};
 use crate::options::method::MethodOptions;
 use crate::progress::Progress;
@@ -43,13 +44,13 @@ pub struct Args {
     file: PathBuf,
     #[command(flatten)]
     method: MethodOptions,
-    /// Give up on a problem after S seconds; its computation may go on beside the next problems until the run ends
-    #[arg(long, value_name = "S", allow_hyphen_values = true, value_parser = parse_seconds)]
-    time_limit: Option<Duration>,
 }
 
 const WANTED: ExpectedText =
     ExpectedText { file: "a file of problems in JSON", content: "problems in JSON, one per line, or a density file" };
+
+/// How long work that was told to stop may take to do so.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Columns are aligned for names up to this length.
 const WIDEST: usize = 40;
@@ -87,8 +88,9 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let text = input::read(&args.file, &WANTED).with_context(|| input::name(&args.file))?;
     let entries = entries(&text);
     drop(text);
-    let interrupted = limits::listen()?;
-    let mut solver = Solver { method, limit: args.time_limit, threads: global.threads.into(), pool: None };
+    limits::keep_time();
+    let interrupted = limits::listen();
+    let mut solver = Solver { method, limit: global.time_limit, threads: global.threads.into(), pool: None };
     let watched = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let progress = Progress::of(entries.len(), "solving", !global.quiet && !watched);
     let width = entries.iter().map(|entry| entry.name.chars().count()).max().unwrap_or(0).clamp(4, WIDEST);
@@ -131,14 +133,21 @@ struct Solver {
     limit: Option<Duration>,
     threads: usize,
     /// Idle threads; none while they work, or if they were abandoned.
-    pool: Option<ThreadPool>,
+    pool: Option<Crew>,
+}
+
+/// Threads, and the task that they work for.
+struct Crew {
+    pool: ThreadPool,
+    task: Task,
 }
 
 impl Solver {
     /// Solves a problem, and returns how long that took, in seconds.
     fn solve(&mut self, entry: Entry, interrupted: &AtomicBool) -> Result<(Ending, f64)> {
-        let pool = match self.pool.take() {
-            Some(pool) => pool,
+        let memory = MemoryWatch::begin();
+        let crew = match self.pool.take() {
+            Some(crew) => crew,
             None => self.new_pool()?,
         };
         let start = Instant::now();
@@ -146,9 +155,12 @@ impl Solver {
         let deadline = self.limit.and_then(|limit| start.checked_add(limit));
         let (sender, receiver) = mpsc::channel();
         let method = self.method;
-        pool.spawn(move || {
-            // The receiver is gone if the time limit was reached.
-            let _ = sender.send(attempt(&entry, method));
+        let task = crew.task.clone();
+        crew.pool.spawn(move || {
+            // The receiver is gone if a limit was reached.
+            if let Ok(answer) = task.run(|| attempt(&entry, method)) {
+                let _ = sender.send(answer);
+            }
         });
         loop {
             let spent = || start.elapsed().as_secs_f64();
@@ -156,13 +168,19 @@ impl Solver {
                 return Ok((Ending::Interrupted, spent()));
             }
             let now = Instant::now();
-            if deadline.is_some_and(|deadline| now >= deadline) {
-                let limit = self.limit.unwrap_or_default().as_secs_f64();
-                return Ok((Ending::Failed(format!("time limit of {limit} s reached")), spent()));
+            let late = deadline.is_some_and(|deadline| now >= deadline);
+            if late || memory.is_beyond() {
+                let why = match late {
+                    true => format!("time limit of {} s reached", self.limit.unwrap_or_default().as_secs_f64()),
+                    false => "memory limit reached".to_string(),
+                };
+                let spent = spent();
+                self.stop(crew, &receiver);
+                return Ok((Ending::Failed(why), spent));
             }
             match receiver.recv_timeout(deadline.map_or(GLANCE, |deadline| GLANCE.min(deadline - now))) {
                 Ok(answer) => {
-                    self.pool = Some(pool);
+                    self.pool = Some(crew);
                     return Ok(answer);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -174,10 +192,22 @@ impl Solver {
         }
     }
 
-    fn new_pool(&self) -> Result<ThreadPool> {
+    /// Stops the work on a problem and keeps its threads, or abandons them if they do not stop soon.
+    fn stop(&mut self, crew: Crew, receiver: &Receiver<(Ending, f64)>) {
+        crew.task.stop();
+        if !matches!(receiver.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout)) {
+            crew.task.resume();
+            self.pool = Some(crew);
+        }
+    }
+
+    fn new_pool(&self) -> Result<Crew> {
+        let task = Task::default();
+        let entering = task.clone();
         // A panic has printed its message already; it drops the sender, which the waiting thread notices.
         let builder = ThreadPoolBuilder::new().num_threads(self.threads).panic_handler(|_| {});
-        builder.build().context("cannot start the threads; try a smaller --threads")
+        let pool = builder.start_handler(move |_| entering.enter()).build();
+        Ok(Crew { pool: pool.context("cannot start the threads; try a smaller --threads")?, task })
     }
 }
 

@@ -18,7 +18,7 @@ use report::Counts;
 
 use crate::model_file::{check_output, names};
 use crate::progress::Progress;
-use crate::{Global, Outcome, output};
+use crate::{Global, Outcome, limits, output};
 
 pub use data::{Columns, Data, DataReader};
 pub use options::{Learning, parse_names};
@@ -73,9 +73,12 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         output_scaler: Scaler::fit(&train.points, columns.outputs.len()),
         float64: learning.float64(),
     };
+    // Weights, their gradients, two numbers of the optimiser for each, and the best ones so far.
+    let least = plan.least_weights();
+    limits::check_memory(least * if plan.float64 { 40.0 } else { 20.0 }, &format!("{least:.0} weights"))?;
     let untrained = plan.build(&constraint, family.as_ref(), &device.clone().autodiff(), learning.seed)?;
     let params = weights::count(&untrained);
-    let trained = session::train(learning, &plan, untrained, family.as_ref(), &parts, &device, global)?;
+    let trained = session::train(learning, &plan, untrained, (&constraint, family.as_ref()), &parts, &device, global)?;
     let Some(best) = trained.best else { return Ok(None) };
     let saved = match (&trained.model, family) {
         // Without inputs the result is a single density, in a file that all other commands read.

@@ -10,7 +10,7 @@ use pal::formula::Constraint;
 use pal_burn::{Device, NetworkFile, Predictor, Rows, Trainable as _, Violation};
 
 use super::data::{Columns, Data};
-use crate::model_file;
+use crate::{files, model_file};
 
 /// A trained model.
 pub enum Saved {
@@ -27,6 +27,7 @@ impl Saved {
     /// Reads a file of either kind. Errors name the file.
     pub fn load(path: &Path) -> Result<Saved> {
         let name = || path.display().to_string();
+        files::reading(path).with_context(name)?;
         let bytes = fs::read(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => anyhow!("no such file"),
             _ if path.is_dir() => anyhow!("this is a directory; give a .safetensors file"),

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use pal::checksum::checksum;
 use pal::density::{Family, Settings};
+use pal::formula::{Constraint, write_smtlib};
 use pal_burn::weights::Real;
 use pal_burn::{Device, Epoch, Milestone, Plan, Predictor, Rows, Stop, Trainer};
 
@@ -47,7 +48,7 @@ pub fn train(
     learning: &Learning,
     plan: &Plan,
     untrained: Predictor,
-    family: Option<&Family>,
+    (constraint, family): (&Constraint, Option<&Family>),
     parts: &Parts,
     device: &Device,
     global: Global,
@@ -61,8 +62,8 @@ pub fn train(
         dtype: plan.dtype(),
     };
     let settings = family.map(|family| family.kind().settings());
-    let session =
-        Session { learning, plan, settings, train: rows(&parts.train), validation: rows(&parts.validation), global };
+    let (train, validation) = (rows(&parts.train), rows(&parts.validation));
+    let session = Session { learning, plan, settings, constraint, train, validation, global };
     if plan.float64 { session.run::<f64>(untrained) } else { session.run::<f32>(untrained) }
 }
 
@@ -70,6 +71,7 @@ struct Session<'a> {
     learning: &'a Learning,
     plan: &'a Plan,
     settings: Option<Settings>,
+    constraint: &'a Constraint,
     train: Rows,
     validation: Rows,
     global: Global,
@@ -80,7 +82,8 @@ impl Session<'_> {
         let path = checkpoint(self.learning);
         let about = self.about()?;
         let mut trainer: Trainer<Predictor, T> = self.begin(untrained, &about)?;
-        let interrupted = limits::listen()?;
+        let (interrupted, late) = (limits::listen(), limits::keep_time());
+        let stopped = || interrupted.load(Ordering::SeqCst) || late.load(Ordering::SeqCst);
         let start = Instant::now();
         let mut written = Instant::now();
         let mut trouble = None;
@@ -92,14 +95,14 @@ impl Session<'_> {
                 Milestone::Epoch(epoch) => {
                     last = Some(*epoch);
                     // The first one is written at once, so that a training that is killed early can be resumed.
-                    if epoch.number == 1 || written.elapsed() > PAUSE || interrupted.load(Ordering::SeqCst) {
+                    if epoch.number == 1 || written.elapsed() > PAUSE || stopped() {
                         let store = || output::replace(&path, &trainer.checkpoint(&about)?);
                         trouble = store().err();
                         written = Instant::now();
                     }
                 }
             }
-            trouble.is_none() && !interrupted.load(Ordering::SeqCst)
+            trouble.is_none() && !stopped()
         });
         drop(bar);
         if let Some(trouble) = trouble {
@@ -129,13 +132,16 @@ impl Session<'_> {
         Ok(Trainer::new(model, learning.settings()))
     }
 
-    /// A checksum of all that must be the same for a checkpoint to be used: the model, the family and the data.
+    /// A checksum of all that must be the same for a checkpoint to be used: the model, the family, the constraint and the
+    /// data.
     fn about(&self) -> Result<String> {
         let plan = serde_json::to_string(self.plan)?;
         let family = serde_json::to_string(&self.settings)?;
+        let constraint = write_smtlib(self.constraint)?;
         let bytes = bytemuck::cast_slice::<f64, u8>;
         let rows = [&self.train, &self.validation].map(|rows| [bytes(&rows.inputs), bytes(&rows.points)]);
         let [[inputs, points], [more_inputs, more_points]] = rows;
-        Ok(checksum([plan.as_bytes(), family.as_bytes(), inputs, points, more_inputs, more_points]))
+        let texts = [plan.as_bytes(), family.as_bytes(), constraint.as_bytes()];
+        Ok(checksum(texts.into_iter().chain([inputs, points, more_inputs, more_points])))
     }
 }

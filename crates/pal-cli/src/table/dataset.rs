@@ -11,7 +11,7 @@ use csv::ByteRecord;
 
 use super::csv::{header, not_a_number, number, plainly, put_number, records};
 use super::{BUFFER, is_standard, parquet};
-use crate::output;
+use crate::{files, output};
 
 /// Some columns of a file: any number with numbers, at most one with text.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,6 +58,7 @@ impl Dataset {
         let attempt = || -> Result<Dataset> {
             let kind =
                 DatasetFormat::of(path).context("data are read from .csv or .parquet files, or as CSV from `-`")?;
+            files::reading(path)?;
             let file = match File::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("no such file"),
                 opened => opened.context("cannot read")?,

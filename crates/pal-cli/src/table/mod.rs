@@ -15,7 +15,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::output;
+use crate::{files, output};
 
 /// A table of numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,6 +56,7 @@ impl Table {
         }
         let attempt = || -> Result<Table> {
             let kind = TableFormat::of(path).context("tables are read from .csv or .npy files, or as CSV from `-`")?;
+            files::reading(path)?;
             let file = match File::open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("no such file"),
                 opened => opened.context("cannot read")?,

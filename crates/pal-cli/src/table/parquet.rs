@@ -1,48 +1,93 @@
 //! Parquet: columns of numbers and text, without nesting.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Write;
-use std::sync::Arc;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Once};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::dataset::{Column, ColumnNames, Dataset};
+use crate::limits;
 
 /// Reads columns of a file.
+///
+/// The crate that reads Parquet panics on some damaged files. Such a panic is an error like any other here.
 pub fn read(file: File, wanted: ColumnNames) -> Result<Dataset> {
+    quietly(|| read_columns(file, wanted)).unwrap_or_else(|| bail!("a damaged Parquet file"))
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work whose panics are not printed; `None` if it panics.
+fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+    static INSTALL: Once = Once::new();
+    INSTALL.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                usual(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let done = panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    done.ok()
+}
+
+fn read_columns(file: File, wanted: ColumnNames) -> Result<Dataset> {
     let reader = SerializedFileReader::new(file).map_err(|error| anyhow!("not a Parquet file: {}", plainly(&error)))?;
-    let schema = reader.metadata().file_metadata().schema_descr_ptr();
+    let about = reader.metadata().file_metadata();
+    let schema = about.schema_descr_ptr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
     let (numbers, text) = wanted.find(&names)?;
     for column in numbers.iter().chain(&text) {
         let of = schema.column(*column);
         ensure!(of.max_rep_level() == 0, "column `{}` has lists; give one value per row", names[*column]);
     }
+    let chosen: Vec<usize> = numbers.iter().chain(&text).copied().collect();
+    check_counts(&reader, &chosen)?;
     let mut dataset = Dataset::new(wanted.numbers.len());
+    let mut sums: Vec<Xxh3> = vec![Xxh3::new(); chosen.len()];
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| anyhow!(plainly(&error)))?;
         let rows = usize::try_from(group.metadata().num_rows()).context("a damaged Parquet file")?;
-        let from = dataset.numbers.len();
-        dataset.numbers.resize(from + rows * wanted.numbers.len(), f64::NAN);
-        for (at, column) in numbers.iter().enumerate() {
+        // All columns are read before there is room for their rows: a damaged file may announce more than it has.
+        let mut columns = Vec::new();
+        for (column, sum) in numbers.iter().zip(&mut sums) {
             let read = || -> Result<Vec<Option<f64>>> {
                 let reader = group.get_column_reader(*column).map_err(|error| anyhow!(plainly(&error)))?;
                 as_numbers(reader, &schema.column(*column), rows)
             };
             let values = read().with_context(|| format!("column `{}`", names[*column]))?;
-            for (row, value) in values.into_iter().enumerate() {
-                dataset.numbers[from + row * wanted.numbers.len() + at] = value.unwrap_or(f64::NAN);
+            values.iter().flatten().for_each(|value| sum.update(&value.to_le_bytes()));
+            columns.push(values);
+        }
+        let from = dataset.numbers.len();
+        if !columns.is_empty() {
+            dataset.numbers.resize(from + rows * columns.len(), f64::NAN);
+        }
+        for (at, values) in columns.iter().enumerate() {
+            for (row, value) in values.iter().enumerate() {
+                dataset.numbers[from + row * columns.len() + at] = value.unwrap_or(f64::NAN);
             }
         }
-        if let Some(column) = text {
+        if let (Some(column), Some(sum)) = (text, sums.last_mut()) {
             let before = dataset.text.len();
             let read = || -> Result<Vec<Option<String>>> {
                 let reader = group.get_column_reader(column).map_err(|error| anyhow!(plainly(&error)))?;
@@ -51,12 +96,57 @@ pub fn read(file: File, wanted: ColumnNames) -> Result<Dataset> {
             let values = read().with_context(|| format!("column `{}`", names[column]))?;
             for (row, value) in values.into_iter().enumerate() {
                 let missing = || format!("row {}, column `{}`: text is missing", before + row + 1, names[column]);
-                dataset.text.push(value.with_context(missing)?);
+                let value = value.with_context(missing)?;
+                add_text(sum, &value);
+                dataset.text.push(value);
             }
+        }
+    }
+    // Files that were written here say what their columns hold.
+    for (column, sum) in chosen.iter().zip(&sums) {
+        let key = checksum_key(&names[*column]);
+        let entry = about.key_value_metadata().into_iter().flatten().find(|entry| entry.key == key);
+        if let Some(stored) = entry.and_then(|entry| entry.value.as_ref()) {
+            ensure!(*stored == digits(sum), "column `{}` does not match its checksum: a damaged file", names[*column]);
         }
     }
     Ok(dataset)
 }
+
+/// Fails if the counts of rows in a file contradict each other, or if there is no memory for so many.
+fn check_counts(reader: &SerializedFileReader<File>, columns: &[usize]) -> Result<()> {
+    let damaged = "a damaged Parquet file: its counts of rows contradict each other";
+    let mut total = 0i64;
+    for group in reader.metadata().row_groups() {
+        let rows = group.num_rows();
+        ensure!(rows >= 0, damaged);
+        total = total.checked_add(rows).context(damaged)?;
+        for column in columns {
+            let chunk = group.columns().get(*column).context(damaged)?;
+            ensure!(chunk.num_values() == rows, damaged);
+        }
+    }
+    ensure!(total == reader.metadata().file_metadata().num_rows(), damaged);
+    // Each number is held as it was read, as an option and in the table.
+    limits::check_memory(total as f64 * columns.len() as f64 * 32.0, &format!("{total} rows"))
+}
+
+/// The entry of the metadata with the checksum of a column.
+fn checksum_key(column: &str) -> String {
+    format!("pal:checksum:{column}")
+}
+
+fn digits(sum: &Xxh3) -> String {
+    format!("{:016x}", sum.digest())
+}
+
+fn add_text(sum: &mut Xxh3, text: &str) {
+    sum.update(text.as_bytes());
+    sum.update(&(text.len() as u64).to_le_bytes());
+}
+
+/// The number of rows that are asked for at a time.
+const PART: usize = 1 << 16;
 
 /// Returns one entry per row, `None` where it is missing.
 fn entries<T: DataType>(mut reader: ColumnReaderImpl<T>, present: i16, rows: usize) -> Result<Vec<Option<T::T>>> {
@@ -66,11 +156,18 @@ fn entries<T: DataType>(mut reader: ColumnReaderImpl<T>, present: i16, rows: usi
     let mut done = 0;
     while done < rows {
         let wanted = optional.then_some(&mut levels);
-        let (records, _, _) =
-            reader.read_records(rows - done, wanted, None, &mut values).map_err(|error| anyhow!(plainly(&error)))?;
+        let (records, _, _) = reader
+            .read_records((rows - done).min(PART), wanted, None, &mut values)
+            .map_err(|error| anyhow!(plainly(&error)))?;
         ensure!(records > 0, "the column ends after {done} of {rows} rows: a damaged file");
         done += records;
     }
+    let present_values = if optional { levels.iter().filter(|level| **level == present).count() } else { rows };
+    ensure!(
+        values.len() == present_values,
+        "the column has {} of {present_values} values: a damaged file",
+        values.len()
+    );
     let mut values = values.into_iter();
     if !optional {
         return Ok(values.map(Some).collect());
@@ -134,6 +231,15 @@ fn plain_integer(column: &ColumnDescriptor) -> Result<bool> {
 /// The number of rows per row group.
 const GROUP: usize = 1 << 20;
 
+fn checksum_of(column: &Column) -> String {
+    let mut sum = Xxh3::new();
+    match column {
+        Column::Numbers(_, values) => values.iter().for_each(|value| sum.update(&value.to_le_bytes())),
+        Column::Text(_, values) => values.iter().for_each(|value| add_text(&mut sum, value)),
+    }
+    digits(&sum)
+}
+
 /// Writes columns of equal length.
 pub fn write(out: &mut (impl Write + Send), columns: &[Column]) -> Result<()> {
     let field = |column: &Column| -> Result<Arc<Type>, ParquetError> {
@@ -147,7 +253,10 @@ pub fn write(out: &mut (impl Write + Send), columns: &[Column]) -> Result<()> {
     let attempt = || -> Result<(), ParquetError> {
         let fields = columns.iter().map(field).collect::<Result<_, _>>()?;
         let schema = Arc::new(Type::group_type_builder("rows").with_fields(fields).build()?);
-        let properties = Arc::new(WriterProperties::builder().set_compression(Compression::SNAPPY).build());
+        let sums =
+            columns.iter().map(|column| KeyValue::new(checksum_key(column.name()), checksum_of(column))).collect();
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+        let properties = Arc::new(properties.set_key_value_metadata(Some(sums)).build());
         let mut writer = SerializedFileWriter::new(out, schema, properties)?;
         let rows = columns.first().map_or(0, |column| match column {
             Column::Numbers(_, values) => values.len(),
@@ -182,5 +291,50 @@ fn plainly(error: &ParquetError) -> String {
     match error {
         ParquetError::General(text) | ParquetError::NYI(text) | ParquetError::EOF(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, Write as _};
+
+    use super::*;
+
+    fn written(columns: &[Column]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write(&mut bytes, columns).unwrap();
+        bytes
+    }
+
+    /// What is read from the bytes of a file: numbers as bits, and text.
+    fn read_bytes(bytes: &[u8], names: &[String], text: Option<&str>) -> Result<(Vec<u64>, Vec<String>)> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        let dataset = read(file, ColumnNames { numbers: names, text })?;
+        Ok((dataset.numbers.iter().map(|x| x.to_bits()).collect(), dataset.text))
+    }
+
+    /// Every single flipped bit is an error or changes nothing, and none is a panic.
+    #[test]
+    fn flipped_bits_are_noticed() {
+        let numbers: Vec<f64> = (0..40).map(|k| (1.7 * f64::from(k)).sin()).collect();
+        let other: Vec<f64> = (0..40).map(f64::from).collect();
+        let text: Vec<String> = (0..40).map(|k| format!("t{}", k / 7)).collect();
+        let columns = [Column::Numbers("x", numbers), Column::Text("track", text), Column::Numbers("y", other)];
+        let bytes = written(&columns);
+        let names = ["y".to_string(), "x".to_string()];
+        let truth = read_bytes(&bytes, &names, Some("track")).unwrap();
+        assert_eq!((truth.0.len(), truth.1.len()), (80, 40));
+        let mut refused = 0;
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            match read_bytes(&damaged, &names, Some("track")) {
+                Ok(read) => assert!(read == truth, "bit {bit} of byte {} changes the data", bit / 8),
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > bytes.len(), "{refused} of {} bits", 8 * bytes.len());
     }
 }

@@ -20,7 +20,10 @@ pub enum DensityError {
     #[error("the constraint has no real variables")]
     NoVariables,
     /// The box around the region is too narrow or too wide for float64.
-    #[error("along `{0}` the region is too narrow or too far away for float64; rescale the variable")]
+    #[error(
+        "along `{0}` the region is too narrow or too far from 0 for float64, of which there must be 256 or more; \
+         shift or rescale the variable"
+    )]
     Scale(Var),
     /// The settings of the family are out of range.
     #[error("{0}")]

@@ -15,6 +15,7 @@ use super::kind::{Expansion, FamilyKind, Form};
 use super::support::Support;
 use super::weights::log_sum_exp;
 use super::{BinIndex, Grid, Settings};
+use crate::interrupt::checkpoint;
 use crate::random::Stream;
 use crate::region::Region;
 
@@ -54,6 +55,8 @@ impl Row {
 
 /// An integral that is smaller than this fraction of the terms it is a sum of is computed again, by cubature.
 pub(super) const CANCELLATION: f64 = 1e-3;
+/// Integrals by a normaliser and by cubature that differ by at most this fraction are the same.
+const SAME_INTEGRAL: f64 = 1e-10;
 /// A component whose integral is smaller than this has no mass.
 pub(super) const NO_MASS: f64 = 1e-280;
 /// The number of points per parallel task.
@@ -150,6 +153,7 @@ impl Family {
     /// Random parameter vectors, row by row, with independent standard normal entries.
     pub fn random_params(&self, rows: usize, seed: u64) -> Vec<f64> {
         let row = |row: usize| {
+            checkpoint();
             let mut stream = Stream::new(seed, row as u64);
             (0..self.num_params()).map(|_| stream.normal()).collect::<Vec<f64>>()
         };
@@ -386,6 +390,22 @@ impl Family {
             }
         });
         integrals
+    }
+
+    /// Whether the compiled normaliser agrees with cubature, which uses nothing but the support, for random parameters:
+    /// they weigh all entries of its tables. Families of so many variables and so high a degree that there is no
+    /// cubature are taken as they are.
+    pub(super) fn normaliser_fits(&self) -> bool {
+        if !MeshCubature::feasible(self.dimension(), self.kind.degree()) {
+            return true;
+        }
+        let Ok((_, expansions)) = self.expansions(&self.random_params(2, 0)) else { return false };
+        let integrals = self.kind.normaliser().integrals(&expansions);
+        expansions.iter().zip(integrals.chunks(self.num_components())).all(|(expansion, integrals)| {
+            let again = self.by_cubature(self.support(), &[], expansion, 0);
+            let size = self.kind.normaliser().scale(&expansion.coefficients, 0).max(again);
+            (integrals[0] - again).abs() <= SAME_INTEGRAL * size
+        })
     }
 
     fn by_cubature(&self, support: &Support, powers: &[u16], expansion: &Expansion, component: usize) -> f64 {

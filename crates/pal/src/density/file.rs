@@ -1,27 +1,26 @@
 //! Families and models as safetensors files.
 //!
-//! A file holds the compiled tensors (float64) and, in its metadata, a version, the constraint (SMT-LIB), the settings
-//! (JSON) and a checksum. A model is a family with parameter vectors: one more tensor, `params`. Loading checks all of
+//! A file is a [`Container`] of the compiled tensors (float64), the constraint (SMT-LIB) and the settings (JSON). A model is a family with parameter vectors: one more tensor, `params`. Loading checks all of
 //! it and cuts the constraint into elements anew.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::Dtype;
 
 use super::{Density, DensityError, Family, Settings};
-use crate::checksum::checksum;
+use crate::container::{self, ContainedTensor, Container, ContainerError};
 use crate::formula::{SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::region::Region;
 
 /// The version that this code writes and reads.
-const VERSION: &str = "pal-density-3";
+const VERSION: &str = "pal-density-4";
 
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Not a safetensors file.
-    #[error("not a safetensors file, or a damaged one")]
-    Format(#[from] safetensors::SafeTensorError),
+    #[error(transparent)]
+    Format(ContainerError),
     /// Another kind of file, or one that another version wrote.
     #[error("not a density file of this version: its version is `{0}`, expected `{VERSION}`; compile it anew")]
     Version(String),
@@ -46,6 +45,17 @@ pub enum FileError {
     /// The family does not fit its constraint or parameters.
     #[error(transparent)]
     Density(#[from] DensityError),
+}
+
+impl From<ContainerError> for FileError {
+    fn from(error: ContainerError) -> FileError {
+        match error {
+            ContainerError::Version { found, .. } => FileError::Version(found),
+            ContainerError::Checksum => FileError::Checksum,
+            ContainerError::Missing(_) => FileError::Content(error.to_string()),
+            other => FileError::Format(other),
+        }
+    }
 }
 
 /// A tensor on its way to a file.
@@ -135,90 +145,45 @@ impl Family {
     }
 }
 
-/// Name, shape and bytes.
-type Tensor = (String, Vec<usize>, Vec<u8>);
-
 fn write(family: &Family, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
     let constraint = write_smtlib(family.support().constraint())?;
     let settings = serde_json::to_string(&family.kind().settings())?;
-    let mut tensors: Vec<Tensor> = family
-        .kind()
-        .tensors()
-        .into_iter()
-        .map(|tensor| (tensor.name.to_string(), tensor.shape, to_bytes(&tensor.values)))
-        .collect();
+    let tensor = |name: &str, shape, values: &[f64]| (name.to_string(), Dtype::F64, shape, to_bytes(values));
+    let mut tensors: Vec<ContainedTensor> = Vec::new();
+    for NamedTensor { name, shape, values } in family.kind().tensors() {
+        tensors.push(tensor(name, shape, &values));
+    }
     if let Some(params) = params {
         let width = family.num_params();
-        tensors.push(("params".to_string(), vec![params.len() / width, width], to_bytes(params)));
+        tensors.push(tensor("params", vec![params.len() / width, width], params));
     }
-    pack(constraint, settings, tensors)
+    pack(constraint, settings, &tensors)
 }
 
-fn pack(constraint: String, settings: String, mut tensors: Vec<Tensor>) -> Result<Vec<u8>, FileError> {
-    tensors.sort();
-    let metadata = HashMap::from([
-        ("version".to_string(), VERSION.to_string()),
-        ("checksum".to_string(), checksum_of(&constraint, &settings, &tensors)),
-        ("constraint".to_string(), constraint),
-        ("settings".to_string(), settings),
-    ]);
-    let views = tensors
-        .iter()
-        .map(|(name, shape, data)| TensorView::new(Dtype::F64, shape.clone(), data).map(|view| (name.clone(), view)));
-    let views: Vec<_> = views.collect::<Result<_, _>>()?;
-    with_sorted_header(&safetensors::serialize(views, Some(metadata))?)
-}
-
-/// The same file with the names in its header sorted: metadata come in any order, and equal content should make equal
-/// bytes.
-fn with_sorted_header(file: &[u8]) -> Result<Vec<u8>, FileError> {
-    let (length, _) = SafeTensors::read_metadata(file)?;
-    let (header, data) = file[8..].split_at(length);
-    let entries: BTreeMap<String, BTreeMap<String, serde_json::Value>> = serde_json::from_slice(header)?;
-    let mut sorted = serde_json::to_vec(&entries)?;
-    sorted.resize(sorted.len().next_multiple_of(8), b' ');
-    Ok([&(sorted.len() as u64).to_le_bytes()[..], &sorted, data].concat())
-}
-
-fn checksum_of(constraint: &str, settings: &str, tensors: &[Tensor]) -> String {
-    let shapes: Vec<String> = tensors.iter().map(|(name, shape, _)| format!("{name} {shape:?}")).collect();
-    let texts = [constraint.as_bytes(), settings.as_bytes()].into_iter();
-    checksum(texts.chain(shapes.iter().map(|s| s.as_bytes())).chain(tensors.iter().map(|(_, _, data)| &data[..])))
+fn pack(constraint: String, settings: String, tensors: &[ContainedTensor]) -> Result<Vec<u8>, FileError> {
+    Ok(container::pack(VERSION, [("constraint", constraint), ("settings", settings)], tensors)?)
 }
 
 fn read(bytes: &[u8]) -> Result<(Family, Option<Vec<f64>>), FileError> {
-    let (_, header) = SafeTensors::read_metadata(bytes)?;
-    let none = HashMap::new();
-    let metadata = header.metadata().as_ref().unwrap_or(&none);
-    match metadata.get("version").map(String::as_str) {
-        Some(VERSION) => {}
-        other => return Err(FileError::Version(other.unwrap_or("none").to_string())),
-    }
-    let text = |name: &str| metadata.get(name).ok_or_else(|| FileError::Content(format!("`{name}` is missing")));
-    let (constraint, settings) = (text("constraint")?, text("settings")?);
-    let file = SafeTensors::deserialize(bytes)?;
-    let mut tensors: Vec<Tensor> = Vec::new();
-    for (name, view) in file.tensors() {
+    let container = Container::read(bytes, VERSION)?;
+    let (constraint, settings) = (container.text("constraint")?, container.text("settings")?);
+    let mut tensors = FileTensors::default();
+    for (name, view) in container.tensors().tensors() {
         if view.dtype() != Dtype::F64 {
             return Err(FileError::Content(format!("`{name}` has type {:?}, expected F64", view.dtype())));
         }
-        tensors.push((name, view.shape().to_vec(), view.data().to_vec()));
-    }
-    tensors.sort();
-    if *text("checksum")? != checksum_of(constraint, settings, &tensors) {
-        return Err(FileError::Checksum);
-    }
-    let by_name = tensors.into_iter().map(|(name, shape, data)| (name, (shape, from_bytes(&data))));
-    let mut tensors = FileTensors { tensors: by_name.collect() };
-    let not_finite = |(name, (_, values)): &(&String, &(_, Vec<f64>))| {
-        *name != "params" && values.iter().any(|value| !value.is_finite())
-    };
-    if let Some((name, _)) = tensors.tensors.iter().find(not_finite) {
-        return Err(FileError::Content(format!("the tensor `{name}` holds a value that is not finite")));
+        let values = from_bytes(view.data());
+        if name != "params" && values.iter().any(|value| !value.is_finite()) {
+            return Err(FileError::Content(format!("the tensor `{name}` holds a value that is not finite")));
+        }
+        tensors.tensors.insert(name, (view.shape().to_vec(), values));
     }
     let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
     let settings: Settings = serde_json::from_str(settings)?;
     let family = settings.restore(&region, &mut tensors)?;
+    if !family.normaliser_fits() {
+        return Err(FileError::Content("the compiled normaliser does not belong to the constraint".to_string()));
+    }
     let params = tensors.take_optional("params");
     if let Some((shape, _)) = &params
         && shape.last() != Some(&family.num_params())
@@ -252,9 +217,9 @@ mod tests {
         let settings = serde_json::to_string(&compiled.kind().settings()).unwrap();
         let tensors = compiled.kind().tensors().into_iter().map(|mut tensor| {
             change(tensor.name, &mut tensor.values);
-            (tensor.name.to_string(), tensor.shape, to_bytes(&tensor.values))
+            (tensor.name.to_string(), Dtype::F64, tensor.shape, to_bytes(&tensor.values))
         });
-        pack(constraint.to_string(), settings, tensors.collect()).unwrap()
+        pack(constraint.to_string(), settings, &tensors.collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -289,9 +254,9 @@ mod tests {
         let text: String = variables.iter().map(declare).collect();
         let settings = r#"{"family":"sum-of-squares","degree":1,"components":1}"#.to_string();
         let tensors = vec![
-            ("basis".to_string(), vec![1, 11, 11], vec![0; 8 * 121]),
-            ("bins".to_string(), vec![1], 16f64.to_le_bytes().to_vec()),
+            ("basis".to_string(), Dtype::F64, vec![1, 11, 11], vec![0; 8 * 121]),
+            ("bins".to_string(), Dtype::F64, vec![1], 16f64.to_le_bytes().to_vec()),
         ];
-        assert!(Family::from_bytes(&pack(text, settings, tensors).unwrap()).is_err());
+        assert!(Family::from_bytes(&pack(text, settings, &tensors).unwrap()).is_err());
     }
 }

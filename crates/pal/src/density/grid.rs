@@ -105,6 +105,12 @@ impl Axis {
         self.length
     }
 
+    /// The distance between float64 numbers at the end of the axis that is farther from 0.
+    pub(crate) fn float64_spacing(&self) -> f64 {
+        let farther = self.rounded[0].0.abs().max(self.rounded[self.bins()].0.abs());
+        farther - farther.next_down()
+    }
+
     /// The width of a bin as a fraction of the length of the axis.
     pub(crate) fn width_fraction(&self, bin: BinIndex) -> f64 {
         self.width(bin) / self.length

@@ -69,6 +69,10 @@ impl Part {
     }
 }
 
+/// How many float64 numbers there must be along every axis. Points are float64 numbers, so a density with fewer of them
+/// along an axis would be that of a few points.
+const MIN_NUMBERS: f64 = 256.0;
+
 /// Exact ends of the region per axis.
 pub(crate) type Ends = Vec<(Rational, Rational)>;
 
@@ -88,10 +92,10 @@ impl Support {
 
     /// The grid with the given edges per axis.
     pub(crate) fn make_grid(constraint: &Constraint, edges: Vec<Vec<Rational>>) -> Result<Arc<Grid>, DensityError> {
-        let axes = edges
-            .into_iter()
-            .zip(&constraint.reals)
-            .map(|(edges, var)| Axis::new(edges).ok_or_else(|| DensityError::Scale(var.clone())));
+        let axes = edges.into_iter().zip(&constraint.reals).map(|(edges, var)| {
+            let axis = Axis::new(edges).filter(|axis| axis.float64_spacing() * MIN_NUMBERS <= axis.length());
+            axis.ok_or_else(|| DensityError::Scale(var.clone()))
+        });
         Ok(Arc::new(Grid::new(axes.collect::<Result<_, _>>()?)))
     }
 

@@ -35,7 +35,8 @@ pub(crate) fn exact(parts: &[CellIntegrand]) -> Result<Integral, IntegrandError>
     let simplices = integrals.iter().map(|(_, simplices)| simplices).sum();
     let sum = pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
     let value = number::to_f64(&sum);
-    Ok(Integral { value, exact: Some(sum), error: rounding(value), cells: parts.len(), simplices })
+    let error = number::rounding_error(&sum, value);
+    Ok(Integral { value, exact: Some(sum), error, cells: parts.len(), simplices })
 }
 
 /// The sum in float64. If the bound on its error is not good enough, cells that contribute much to the bound are tried
@@ -76,13 +77,14 @@ pub(crate) fn certified<'p>(
         let (remainder, error) = sum_up(&estimates);
         let certain = number::to_f64(&sum);
         let value = certain + remainder;
-        let error = error + rounding(certain) + rounding(value);
+        let error = error + number::rounding_error(&sum, certain) + value.abs() * f64::EPSILON;
         if good_enough(value, error) {
             return Ok(Integral { value, error, ..answer });
         }
     }
     let value = number::to_f64(&sum);
-    Ok(Integral { value, exact: Some(sum), error: rounding(value), ..answer })
+    let error = number::rounding_error(&sum, value);
+    Ok(Integral { value, exact: Some(sum), error, ..answer })
 }
 
 fn estimate((cell, integrand): &CellIntegrand) -> Estimate {
@@ -99,10 +101,6 @@ fn exact_part(cell: &Cell, integrand: &Integrand) -> Result<(Rational, usize), I
 
 fn good_enough(value: f64, error: f64) -> bool {
     value.is_finite() && error.is_finite() && error <= GOOD * value.abs()
-}
-
-fn rounding(value: f64) -> f64 {
-    value.abs() * f64::EPSILON
 }
 
 fn sum_up(parts: &[Estimate]) -> (f64, f64) {

@@ -217,7 +217,7 @@ impl Accumulated {
         let logs: Vec<i64> = frame.scale.iter().map(|s| number::to_f64(s).log2().round() as i64).collect();
         let volume: i64 = logs.iter().sum();
         let factors = Factors::new(exponents.degree() + n);
-        let nothing = self.lanes.iter().all(|lanes| lanes[1] == 0.0);
+        let nothing = self.simplices == 0;
         let parts = self.lanes.par_iter().enumerate().with_min_len(1024).map(|(at, lanes)| {
             if nothing {
                 return (0.0, 0.0);
@@ -231,7 +231,13 @@ impl Accumulated {
             let relative = k * self.coordinate + self.size + roundings * f64::EPSILON;
             let error = 1.01 * factor * (relative * lanes[1] + lanes[2]);
             let error = if lost_to_underflow(lanes[1], factor) { f64::INFINITY } else { error };
-            (times_power_of_two(lanes[0] * factor, power), times_power_of_two(error, power))
+            // Zero times an infinite error of the coordinates is no bound.
+            let error = if error.is_nan() { f64::INFINITY } else { error };
+            let (value, error) = (times_power_of_two(lanes[0] * factor, power), times_power_of_two(error, power));
+            // Below the normal range the value and its bound have each been rounded by up to half the smallest number
+            // in every step.
+            let below = value.abs() < f64::MIN_POSITIVE || error < f64::MIN_POSITIVE;
+            (value, if below { error + 2.0 * number::SMALLEST } else { error })
         });
         parts.unzip()
     }

@@ -153,7 +153,9 @@ const UNDERFLOW: f64 = 1e-250;
 
 /// Whether a term `factor * sum` cannot be trusted because of underflow, given the sum of magnitudes.
 pub(super) fn lost_to_underflow(magnitude: f64, factor: f64) -> bool {
-    magnitude < UNDERFLOW || factor.abs() < UNDERFLOW
+    // The product must be far enough from the end of the normal range for its error bound to be a normal number.
+    let product = magnitude * factor.abs();
+    magnitude < UNDERFLOW || factor.abs() < UNDERFLOW || product * f64::EPSILON < f64::MIN_POSITIVE
 }
 
 /// Whether one sweep per face costs less than n + 1 sweeps per simplex. Joining a facet to a face costs about as much

@@ -30,7 +30,7 @@ pub(super) fn product(a: &Terms, b: &Terms, budget: &mut WorkLimit) -> Result<Te
     }
 }
 
-/// Returns `base^exponent` by repeated squaring; `0^0` is 1.
+/// Returns `base^exponent`; `0^0` is 1.
 pub(super) fn power(base: &Terms, exponent: u64, budget: &mut WorkLimit) -> Result<Terms, PolynomialError> {
     if exponent == 0 {
         return Ok(Terms::constant(Rational::ONE));
@@ -47,6 +47,14 @@ pub(super) fn power(base: &Terms, exponent: u64, budget: &mut WorkLimit) -> Resu
         check_bits((coefficient_bits(&value) - 1).saturating_mul(exponent.try_into().unwrap_or(usize::MAX)))?;
     }
     let mut result = base.clone();
+    // Squares of many terms have far more pairs of terms than a product with a few: for three terms or more, one factor
+    // after the other is much less work.
+    if base.len() > 2 {
+        for _ in 1..exponent {
+            result = product(&result, base, budget)?;
+        }
+        return Ok(result);
+    }
     for bit in (0..exponent.ilog2()).rev() {
         result = product(&result, &result, budget)?;
         if exponent >> bit & 1 == 1 {

@@ -78,6 +78,13 @@ impl Family {
         Ok(moments.iter().flat_map(|m| covariance_of(&m[..n], &m[n..], &lengths)).collect())
     }
 
+    /// The standard deviation of every variable under each parameter vector, row by row. Unlike the root of a variance
+    /// it does not underflow where the region is small.
+    pub fn standard_deviation(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
+        let moments = self.box_moments(params, &first_and_square_powers(self.dimension()))?;
+        Ok(moments.iter().flat_map(|m| deviations(m, self.support())).collect())
+    }
+
     /// Expectations of monomials in box coordinates, per parameter vector.
     fn box_moments(&self, params: &[f64], powers: &[Vec<u16>]) -> Result<Vec<Vec<f64>>, QueryError> {
         let forms: Result<Vec<_>, _> = powers
@@ -116,6 +123,20 @@ fn first_powers(n: usize) -> Vec<Vec<u16>> {
 fn second_powers(n: usize) -> Vec<Vec<u16>> {
     let pair = |i: usize, j: usize| (0..n).map(|k| u16::from(k == i) + u16::from(k == j)).collect();
     (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))).map(|(i, j)| pair(i, j)).collect()
+}
+
+/// The exponents of single coordinates, then of their squares.
+fn first_and_square_powers(n: usize) -> Vec<Vec<u16>> {
+    let squares = first_powers(n).into_iter().map(|powers| powers.into_iter().map(|power| 2 * power).collect());
+    first_powers(n).into_iter().chain(squares).collect()
+}
+
+/// Standard deviations from the moments of [`first_and_square_powers`].
+fn deviations(moments: &[f64], support: &Support) -> Vec<f64> {
+    let (first, squares) = moments.split_at(moments.len() / 2);
+    let axes = support.grid().axes();
+    let variances = first.iter().zip(squares).map(|(first, square)| (square - first * first).max(0.0));
+    variances.zip(axes).map(|(variance, axis)| variance.sqrt() * axis.length()).collect()
 }
 
 /// The covariance matrix from first and second moments in box coordinates, given the lengths of the axes.
@@ -172,6 +193,13 @@ impl Density {
         let moments = self.box_moments(&powers);
         let lengths: Vec<f64> = self.support.grid().axes().iter().map(|axis| axis.length()).collect();
         covariance_of(&moments[..n], &moments[n..], &lengths)
+    }
+
+    /// The standard deviation of every variable. Unlike the root of a variance it does not underflow where the region
+    /// is small.
+    pub fn standard_deviation(&self) -> Vec<f64> {
+        let moments = self.box_moments(&first_and_square_powers(self.dimension()));
+        deviations(&moments, &self.support)
     }
 
     /// Expectations of monomials in box coordinates.

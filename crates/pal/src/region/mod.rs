@@ -37,7 +37,7 @@ pub use space::Vertex;
 pub use status::Status;
 pub use unbounded::Unbounded;
 
-use crate::formula::{Atom, Bounds, Constraint, Formula, Membership, MembershipError, Var};
+use crate::formula::{Atom, Bounds, Constraint, Formula, Linear, Membership, MembershipError, Substitution, Var};
 use crate::number::{self, Integer, Rational, pairwise_sum};
 use index::BooleanIndex;
 pub(crate) use index::PlaneIndex;
@@ -153,6 +153,16 @@ impl Region {
     /// Prepares a constraint: numbers its hyperplanes and finds a box that contains it.
     pub fn new(constraint: &Constraint) -> Result<Region, RegionError> {
         Region::with_conditions(constraint, &[]).map(|(region, _)| region)
+    }
+
+    /// The same region in coordinates that run from 0 to 1 over the given box.
+    pub(crate) fn stretched(&self, ends: &[(Rational, Rational)]) -> Result<Region, RegionError> {
+        let change = |change: Substitution, (var, (low, high)): (&Var, &(Rational, Rational))| {
+            change.real(var.name(), (high - low) * Linear::from(var.clone()) + Linear::from(low.clone()))
+        };
+        let change = self.constraint.reals.iter().zip(ends).fold(Substitution::new(), change);
+        let formula = self.constraint.formula.substitute(&change);
+        Region::new(&Constraint { formula, ..self.constraint.clone() })
     }
 
     /// Like [`Region::new`], for a search that carries a load depending on further formulas over the same variables.

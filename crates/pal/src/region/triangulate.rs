@@ -5,6 +5,7 @@
 
 use super::lattice::Lattice;
 use super::polytope::Polytope;
+use crate::interrupt::checkpoint;
 use crate::linear_algebra::determinant;
 use crate::number::{Integer, Rational, factorial, pairwise_sum};
 
@@ -97,6 +98,7 @@ impl Lattice {
         // Faces still to be triangulated, with the apexes already chosen on the way to them.
         let mut stack = vec![(self.faces.len() - 1, Vec::new())];
         while let Some((at, mut apexes)) = stack.pop() {
+            checkpoint();
             let face = &self.faces[at];
             apexes.push(face.apex);
             if face.dimension == 0 {

@@ -1,15 +1,13 @@
 //! Moments of a constraint as a safetensors file.
 
-use std::collections::HashMap;
+use safetensors::tensor::Dtype;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-
-use crate::checksum::checksum;
+use crate::container::{self, Container, ContainerError};
 use crate::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::moments::{Exponents, ExponentsError, Moments};
 
 /// The version of the file format.
-const VERSION: &str = "pal-moments-1";
+const VERSION: &str = "pal-moments-2";
 
 /// The content of a file of moments: a constraint and its moments.
 ///
@@ -36,8 +34,8 @@ pub struct MomentsFile {
 #[derive(Debug, thiserror::Error)]
 pub enum MomentsFileError {
     /// The bytes are not a safetensors file.
-    #[error("not a safetensors file: {0}")]
-    Format(#[from] safetensors::SafeTensorError),
+    #[error(transparent)]
+    Format(ContainerError),
     /// The file is of another kind or version.
     #[error("expected a file of version {VERSION}, found {0}; compute the moments again")]
     Version(String),
@@ -58,6 +56,17 @@ pub enum MomentsFileError {
     Exponents(#[from] ExponentsError),
 }
 
+impl From<ContainerError> for MomentsFileError {
+    fn from(error: ContainerError) -> MomentsFileError {
+        match error {
+            ContainerError::Version { found, .. } => MomentsFileError::Version(found),
+            ContainerError::Checksum => MomentsFileError::Checksum,
+            ContainerError::Missing(_) => MomentsFileError::Content(error.to_string()),
+            other => MomentsFileError::Format(other),
+        }
+    }
+}
+
 impl MomentsFile {
     /// Returns the bytes of a safetensors file with the tensors `moments` and `errors` (F64) and `exponents` (U16).
     ///
@@ -70,30 +79,17 @@ impl MomentsFile {
         let exponents: Vec<u8> = set.flat().iter().flat_map(|a| a.to_le_bytes()).collect();
         let (m, n) = (set.len(), set.dimension());
         let tensors = [
-            ("errors", TensorView::new(Dtype::F64, vec![m], &errors)?),
-            ("exponents", TensorView::new(Dtype::U16, vec![m, n], &exponents)?),
-            ("moments", TensorView::new(Dtype::F64, vec![m], &moments)?),
+            ("errors".to_string(), Dtype::F64, vec![m], errors),
+            ("exponents".to_string(), Dtype::U16, vec![m, n], exponents),
+            ("moments".to_string(), Dtype::F64, vec![m], moments),
         ];
-        let checksum = checksum([constraint.as_bytes(), &errors[..], &exponents[..], &moments[..]]);
-        let metadata = HashMap::from([
-            ("version".to_string(), VERSION.to_string()),
-            ("constraint".to_string(), constraint),
-            ("checksum".to_string(), checksum),
-        ]);
-        Ok(safetensors::serialize(tensors, Some(metadata))?)
+        Ok(container::pack(VERSION, [("constraint", constraint)], &tensors)?)
     }
 
     /// Reads a file that [`MomentsFile::to_bytes`] wrote. Files of another version and damaged files are refused.
     pub fn from_bytes(bytes: &[u8]) -> Result<MomentsFile, MomentsFileError> {
-        let (_, header) = SafeTensors::read_metadata(bytes)?;
-        let none = HashMap::new();
-        let metadata = header.metadata().as_ref().unwrap_or(&none);
-        match metadata.get("version").map(String::as_str) {
-            Some(VERSION) => {}
-            other => return Err(MomentsFileError::Version(other.unwrap_or("none").to_string())),
-        }
-        let text = metadata.get("constraint").ok_or_else(|| missing("constraint"))?;
-        let file = SafeTensors::deserialize(bytes)?;
+        let container = Container::read(bytes, VERSION)?;
+        let (text, file) = (container.text("constraint")?, container.tensors());
         let tensor = |name: &str, dtype: Dtype, rank: usize| {
             let view = file.tensor(name).map_err(|_| missing(name))?;
             if view.dtype() != dtype || view.shape().len() != rank {
@@ -106,10 +102,6 @@ impl MomentsFile {
         };
         let (errors, exponents, moments) =
             (tensor("errors", Dtype::F64, 1)?, tensor("exponents", Dtype::U16, 2)?, tensor("moments", Dtype::F64, 1)?);
-        let sum = checksum([text.as_bytes(), errors.data(), exponents.data(), moments.data()]);
-        if metadata.get("checksum") != Some(&sum) {
-            return Err(MomentsFileError::Checksum);
-        }
         let constraint = parse_smtlib(text)?;
         let (m, n) = (exponents.shape()[0], exponents.shape()[1]);
         if n != constraint.reals.len() || moments.shape() != [m] || errors.shape() != [m] {

@@ -5,8 +5,9 @@
 use crate::formula::SmtError;
 use crate::formula::smtlib::sexpr::{Sexpr, Tree};
 
-/// Rewrites a term in nested prefix notation as an SMT-LIB term.
-pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
+/// Rewrites a term in nested prefix notation as an SMT-LIB term. `kinds` says of which type the domain declares a
+/// variable, and a term must say the same.
+pub(super) fn to_smtlib(text: &str, kinds: &impl Fn(&str) -> Option<&'static str>) -> Result<String, SmtError> {
     // `|` opens a quoted name in SMT-LIB but is an operator here. It is replaced by `%`, which is as long, so that
     // columns in error messages stay right.
     let text = [" ", "\n", "\t", "("]
@@ -20,7 +21,7 @@ pub(super) fn to_smtlib(text: &str) -> Result<String, SmtError> {
     while let Some(piece) = stack.pop() {
         match piece {
             Piece::Text(text) => out.push_str(text),
-            Piece::Term(term) => write(term, &mut out, &mut stack)?,
+            Piece::Term(term) => write(term, kinds, &mut out, &mut stack)?,
         }
     }
     Ok(out)
@@ -33,7 +34,12 @@ enum Piece<'t> {
 }
 
 /// Writes a leaf, or the head of a list, and pushes the remaining pieces of the list onto the stack.
-fn write<'t>(term: Sexpr<'t>, out: &mut String, stack: &mut Vec<Piece<'t>>) -> Result<(), SmtError> {
+fn write<'t>(
+    term: Sexpr<'t>,
+    kinds: &impl Fn(&str) -> Option<&'static str>,
+    out: &mut String,
+    stack: &mut Vec<Piece<'t>>,
+) -> Result<(), SmtError> {
     let Some(items) = term.list() else {
         out.push_str(term.text());
         return Ok(());
@@ -42,8 +48,13 @@ fn write<'t>(term: Sexpr<'t>, out: &mut String, stack: &mut Vec<Piece<'t>>) -> R
     let operator = match head.text() {
         "const" => return constant(term, arguments, out),
         "var" => match arguments {
-            [_, name] => {
-                quote(name.symbol().unwrap_or_else(|| name.text()), out);
+            [kind, name] => {
+                let text = name.symbol().unwrap_or_else(|| name.text());
+                if let Some(declared) = kinds(text).filter(|declared| *declared != kind.text()) {
+                    let message = format!("`{text}` is declared as {declared}, but used as {}", kind.text());
+                    return Err(term.error(message));
+                }
+                quote(text, out);
                 return Ok(());
             }
             _ => return Err(term.error("write (var TYPE NAME)")),

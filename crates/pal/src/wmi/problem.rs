@@ -1,18 +1,16 @@
 //! Problems as they are written in files: JSON lines, and the density files of pywmi and wmi-pa.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::marker::PhantomData;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::nested;
 use super::piecewise::Piecewise;
 use super::weight::SymbolicWeight;
 use crate::formula::{Constraint, Formula, Linear, SmtError, Var, parse_smtlib_term};
+use crate::json::Members;
 use crate::number::{NumberError, Rational, parse_rational};
 
 /// A weighted-model-integration problem.
@@ -52,6 +50,14 @@ pub enum ProblemError {
     /// A name is declared twice.
     #[error("variable `{0}` is declared twice")]
     Duplicate(String),
+    /// A field is probably misspelt: it would be left out without a word.
+    #[error("unknown field `{field}`; `{meant}` is probably meant: write it so, or give the field another name")]
+    Field {
+        /// the field as written
+        field: String,
+        /// the field that is probably meant
+        meant: &'static str,
+    },
     /// A term cannot be read.
     #[error("{field}: {error}")]
     Term {
@@ -60,6 +66,24 @@ pub enum ProblemError {
         /// what is wrong, and where in the term
         error: SmtError,
     },
+}
+
+/// The fields of the JSON-lines format.
+const LINE_FIELDS: [&str; 5] = ["name", "domain", "support", "weight", "queries"];
+
+/// The fields of density files.
+const DENSITY_FIELDS: [&str; 4] = ["domain", "formula", "weights", "queries"];
+
+/// The known field that an unknown one is probably a misspelling of. Files carry all kinds of further fields, such as
+/// answers and sources, which are left alone.
+fn meant(field: &str, known: &[&'static str]) -> Option<&'static str> {
+    let written = field.to_lowercase();
+    let begin = written.char_indices().next_back().map_or("", |(last, _)| &written[..last]);
+    let near = |other: &&&'static str| {
+        let few_edits = strsim::osa_distance(&written, other) <= (other.len() / 3).max(1);
+        field.len() <= 64 && (few_edits || begin.len() > 3 && other.starts_with(begin))
+    };
+    if known.contains(&field) { None } else { known.iter().find(near).copied() }
 }
 
 /// One line of the JSON-lines format.
@@ -75,40 +99,14 @@ struct Line<'a> {
     queries: Vec<String>,
 }
 
-/// The domain of a problem in the JSON-lines format.
+/// The domain of a problem in the JSON-lines format. The order of the real variables is that of the coordinates.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Domain<'a> {
     #[serde(borrow)]
-    reals: InOrder<Ends<'a>>,
+    reals: Members<Ends<'a>>,
     #[serde(default)]
     booleans: Vec<String>,
-}
-
-/// The members of a JSON object in the order of the text. For a domain it is the order of the coordinates.
-struct InOrder<T>(Vec<(String, T)>);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for InOrder<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Members<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
-            type Value = InOrder<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object with one member per variable")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<InOrder<T>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(InOrder(members))
-            }
-        }
-
-        deserializer.deserialize_map(Members(PhantomData))
-    }
 }
 
 /// A bound of a variable as text: a JSON string or number whose digits are all kept.
@@ -144,9 +142,9 @@ struct Listed<'a>(String, String, #[serde(borrow)] Option<Ends<'a>>);
 #[derive(Deserialize)]
 struct DomainTables<'a> {
     variables: Vec<String>,
-    var_types: BTreeMap<String, String>,
+    var_types: Members<String>,
     #[serde(borrow, default)]
-    var_domains: BTreeMap<String, Option<Ends<'a>>>,
+    var_domains: Members<Option<Ends<'a>>>,
 }
 
 impl Problem {
@@ -166,8 +164,14 @@ impl Problem {
     /// assert_eq!(solution.queries[0].value, 0.5);
     /// ```
     pub fn parse(json: &str) -> Result<Problem, ProblemError> {
-        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(json)?;
-        if fields.contains_key("formula") && fields.contains_key("weights") {
+        let fields: Members<&RawValue> = serde_json::from_str(json)?;
+        let has = |name: &str| fields.0.iter().any(|(field, _)| field == name);
+        let is_density = has("formula") && has("weights");
+        let known = if is_density { &DENSITY_FIELDS[..] } else { &LINE_FIELDS[..] };
+        if let Some((field, meant)) = fields.0.iter().find_map(|(field, _)| Some((field, meant(field, known)?))) {
+            return Err(ProblemError::Field { field: field.clone(), meant });
+        }
+        if is_density {
             return Problem::from_density(serde_json::from_str(json)?);
         }
         let line: Line = serde_json::from_str(json)?;
@@ -186,8 +190,8 @@ impl Problem {
         } else {
             let mut tables: DomainTables = serde_json::from_str(density.domain.get())?;
             let entry = |name: String| {
-                let kind = tables.var_types.get(&name).cloned().unwrap_or_default();
-                let ends = tables.var_domains.remove(&name).flatten();
+                let kind = tables.var_types.take(&name).unwrap_or_default();
+                let ends = tables.var_domains.take(&name).flatten();
                 Listed(name, kind, ends)
             };
             std::mem::take(&mut tables.variables).into_iter().map(entry).collect()
@@ -204,8 +208,14 @@ impl Problem {
                 other => return Err(ProblemError::Type { variable: name, kind: other.to_string() }),
             }
         }
+        let reals: BTreeSet<&str> = bounds.iter().map(|(name, ..)| name.as_str()).collect();
+        let kinds = |name: &str| match (reals.contains(name), booleans.iter().any(|other| other == name)) {
+            (true, _) => Some("real"),
+            (_, true) => Some("bool"),
+            _ => None,
+        };
         let translate = |field: &str, text: &str| {
-            nested::to_smtlib(text).map_err(|error| ProblemError::Term { field: field.to_string(), error })
+            nested::to_smtlib(text, &kinds).map_err(|error| ProblemError::Term { field: field.to_string(), error })
         };
         let terms = ProblemTerms {
             support: translate("formula", &density.formula)?,

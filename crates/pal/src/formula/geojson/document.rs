@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::GeoJsonError;
 use crate::formula::PolygonError;
+use crate::json::Members;
 use crate::number::{Rational, parse_rational};
 
 /// Collections may nest this deep. RFC 7946 advises against nesting them at all.
@@ -191,11 +191,20 @@ impl<'a> JsonValue<'a> {
     }
 
     fn members(&self, wanted: &str) -> Result<JsonMembers<'a>, GeoJsonError> {
-        self.parse('{', wanted)
+        self.check_opening('{', wanted)?;
+        // The text is known to be JSON, so that a name that occurs twice is all that can be wrong.
+        let members: Members<&RawValue> = serde_json::from_str(self.raw).map_err(|error| {
+            let described = error.to_string();
+            let end = described.rfind(" at line ").unwrap_or(described.len());
+            self.error(format!("cannot be read: {}", &described[..end]))
+        })?;
+        Ok(members.0.into_iter().collect())
     }
 
     fn items(&self, wanted: &str) -> Result<Vec<JsonValue<'a>>, GeoJsonError> {
-        let items: Vec<&RawValue> = self.parse('[', wanted)?;
+        self.check_opening('[', wanted)?;
+        let wrong = |_| self.error(format!("needs {wanted}, not {}", shorten(self.raw)));
+        let items: Vec<&RawValue> = serde_json::from_str(self.raw).map_err(wrong)?;
         Ok(items.into_iter().map(|item| JsonValue { raw: item.get(), ..self.clone() }).collect())
     }
 
@@ -210,12 +219,11 @@ impl<'a> JsonValue<'a> {
         serde_json::from_str(kind.raw).map_err(|_| wrong())
     }
 
-    fn parse<T: Deserialize<'a>>(&self, opening: char, wanted: &str) -> Result<T, GeoJsonError> {
-        let wrong = || self.error(format!("needs {wanted}, not {}", shorten(self.raw)));
-        if !self.raw.starts_with(opening) {
-            return Err(wrong());
+    fn check_opening(&self, opening: char, wanted: &str) -> Result<(), GeoJsonError> {
+        match self.raw.starts_with(opening) {
+            true => Ok(()),
+            false => Err(self.error(format!("needs {wanted}, not {}", shorten(self.raw)))),
         }
-        serde_json::from_str(self.raw).map_err(|_| wrong())
     }
 
     fn named(&self, name: String) -> JsonValue<'a> {

@@ -9,6 +9,9 @@ use crate::polynomial::{Polynomial, PolynomialError};
 /// cache.
 pub(crate) const BATCH: usize = 128;
 
+/// What one underflow can change, with room for the weights that the bound will be multiplied with.
+const UNDERFLOW_STEP: f64 = f64::from_bits(1 << 30);
+
 /// Unit roundoff of float64.
 pub(crate) const ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
@@ -111,6 +114,30 @@ impl BatchPolynomial {
         Ok(terms)
     }
 
+    /// Per term a bound on what underflow can have changed at the points of a batch: every product can be off by half
+    /// the smallest number, which the other factors may magnify.
+    fn underflow(&self, batch: &PointBatch) -> f64 {
+        let coordinates = if batch.uniform { &batch.points } else { &batch.magnitudes };
+        let largest =
+            |axis: usize| coordinates[axis * BATCH..][..batch.count].iter().fold(1.0f64, |m, x| m.max(x.abs()));
+        let mut powers = Vec::with_capacity(self.rows);
+        for (axis, (_, highest)) in self.tables.iter().enumerate() {
+            let base = largest(axis);
+            powers.extend((0..*highest).scan(1.0, |power, _| {
+                *power *= base;
+                Some(*power)
+            }));
+        }
+        let terms = self.starts.windows(2).zip(self.coefficients.iter().zip(&self.degrees));
+        let growth = terms.map(|(range, (c, degree))| {
+            let factors = &self.factors[range[0] as usize..range[1] as usize];
+            let monomial: f64 = factors.iter().map(|factor| powers[*factor as usize]).product();
+            // A coefficient below the normal range is off by the same.
+            ((degree + 1.0) * c.abs() + 1.0) * monomial
+        });
+        growth.sum::<f64>() * UNDERFLOW_STEP
+    }
+
     /// The powers `x^1 .. x^highest` of every coordinate, by repeated multiplication: `e - 1` roundings for `x^e`.
     fn fill_powers(&self, coordinates: &[f64], count: usize, powers: &mut Vec<f64>) {
         powers.resize(self.rows * BATCH, 0.0);
@@ -157,7 +184,8 @@ impl BatchFunction for BatchPolynomial {
         let mut powers = std::mem::take(&mut batch.powers);
         let mut lost = [0.0; BATCH];
         batch.values[..count].fill(0.0);
-        batch.errors[..count].fill(0.0);
+        let underflow = self.underflow(batch);
+        batch.errors[..count].fill(underflow);
         let (values, errors) = (&mut batch.values[..count], &mut batch.errors[..count]);
         // The factor 1.01 is for what the first order leaves out: degrees are at most 161 and slacks about 1e-14.
         let doubt = |t: usize| {

@@ -110,8 +110,8 @@ pub enum GaspError {
 pub struct GaspResult {
     /// The integral.
     pub value: f64,
-    /// A bound on what the rounding of weights, sizes and sums has changed, barring underflow. For a polynomial also
-    /// that of the points and of its evaluation, so that the exact integral is within this of `value`; how well a
+    /// A bound on what the rounding of weights, sizes and sums has changed. For a polynomial also that of the points
+    /// and of its evaluation, underflow included, so that the exact integral is within this of `value`; how well a
     /// closure computes, and how much it minds points an ulp away, is not known here.
     pub rounding_error: f64,
     /// For a closure the distance to the next coarser rule, added up over the simplices, which usually exceeds the

@@ -158,7 +158,13 @@ fn integrate_one(
     let value = size * mean;
     // One more rounding for the product with the size, one for its place in the sum over all simplices. Second orders
     // and the roundings of the bound itself are in the factor.
-    let rounding = 1.01 * (size * rounding + value.abs() * (measured.size_error + 2.0 * ROUNDOFF));
+    let of_value = 1.01 * (size * rounding + value.abs() * (measured.size_error + 2.0 * ROUNDOFF));
+    // Where the size is below the normal range it is off by up to the smallest number, and so are the products here.
+    let underflow = match mean == 0.0 && rounding == 0.0 {
+        true => 0.0,
+        false => number::SMALLEST * (mean.abs() + rounding + 4.0),
+    };
+    let rounding = of_value + underflow;
     let truncation = size * (mean - coarser.value()).abs();
     Ok(PartialIntegral { value: Sum::from_iter([value]), rounding, truncation, simplices: 1 })
 }

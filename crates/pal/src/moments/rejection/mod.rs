@@ -27,12 +27,12 @@
 use rayon::prelude::*;
 
 use super::gasp::{BATCH, BatchFunction, BatchPolynomial, Closure, PointBatch, Sum};
-use crate::formula::{Membership, MembershipError};
+use crate::formula::{Membership, MembershipError, Var};
 use crate::interrupt::checkpoint;
 use crate::number::{self, Rational};
 use crate::polynomial::{Polynomial, PolynomialError};
 use crate::random::Stream;
-use crate::region::{Region, Unbounded};
+use crate::region::{Region, RegionError, Unbounded};
 
 /// Samples that share a random stream. Another number would change what a seed means.
 const BLOCK: u64 = 4096;
@@ -58,7 +58,16 @@ pub enum RejectionError {
     /// The integrand is NaN or infinite somewhere.
     #[error("the integrand is not finite at {0:?}; exclude this point by a constraint")]
     NotFinite(Vec<f64>),
-    /// The bounding box or the result is too large for float64.
+    /// The bounding box is so narrow that float64 numbers in it are too far apart for samples of a function.
+    #[error(
+        "along `{0}` the region is so narrow, or so far from 0, that float64 numbers are too coarse for samples; \
+         shift or rescale the variable, or integrate exactly"
+    )]
+    Narrow(Var),
+    /// The region in other coordinates cannot be made.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// The bounding box or the result is too large or too small for float64.
     #[error("numbers beyond the range of float64 occur; rescale the variables or the integrand")]
     Overflow,
 }
@@ -84,7 +93,36 @@ pub fn integrate(
     samples: u64,
     seed: u64,
 ) -> Result<RejectionResult, RejectionError> {
-    estimate(region, &BatchPolynomial::new(polynomial, region.variables())?, samples, seed)
+    let variables = region.variables();
+    let Some(ends) = region.bounding_box()?.filter(|ends| ends.iter().any(|ends| is_narrow(ends, FINE))) else {
+        return estimate(region, &BatchPolynomial::new(polynomial, variables)?, samples, seed);
+    };
+    // Reported for the polynomial as it was given, before its variables are changed.
+    polynomial.aligned(variables)?;
+    let changes = variables.iter().zip(&ends).map(|(var, (low, high))| (var.clone(), (high - low, low.clone())));
+    let moved = polynomial.affine(&changes.collect())?;
+    let stretched = region.stretched(&ends)?;
+    let result = estimate(&stretched, &BatchPolynomial::new(&moved, variables)?, samples, seed)?;
+    let volume = number::to_f64(&ends.iter().fold(Rational::ONE, |product, (low, high)| product * (high - low)));
+    let (value, standard_error) = (result.value * volume, result.standard_error * volume);
+    if !(volume >= f64::MIN_POSITIVE && value.is_finite() && !standard_error.is_nan()) {
+        return Err(RejectionError::Overflow);
+    }
+    Ok(RejectionResult { value, standard_error, ..result })
+}
+
+/// An axis of the box with fewer float64 numbers than this is stretched before points are drawn: their rounding would
+/// move the walls of the region by more than the standard error.
+const FINE: f64 = (1u64 << 32) as f64;
+
+/// A function cannot be stretched. With this many float64 numbers along every axis of the box, the rounding of points
+/// moves a wall by at most a millionth of the box.
+const FINE_ENOUGH: f64 = (1u64 << 20) as f64;
+
+/// Whether an interval has fewer than so many float64 numbers.
+fn is_narrow((low, high): &(Rational, Rational), numbers: f64) -> bool {
+    let farther = number::to_f64(low).abs().max(number::to_f64(high).abs());
+    farther.is_finite() && number::to_f64(&(high - low)) < numbers * (farther - farther.next_down())
 }
 
 /// Estimates the integral of a function of the real variables, in the order of the region's variables.
@@ -94,6 +132,11 @@ pub fn integrate_fn(
     samples: u64,
     seed: u64,
 ) -> Result<RejectionResult, RejectionError> {
+    if let Some(ends) = region.bounding_box()?
+        && let Some((var, _)) = region.variables().iter().zip(&ends).find(|(_, ends)| is_narrow(ends, FINE_ENOUGH))
+    {
+        return Err(RejectionError::Narrow(var.clone()));
+    }
     estimate(region, &Closure { dimension: region.dimension(), function: f }, samples, seed)
 }
 
@@ -150,7 +193,10 @@ impl BoxSampler {
         let axes: Vec<(f64, f64)> = ends.iter().map(outer_interval).collect();
         let booleans = region.boolean_count();
         let volume = axes.iter().map(|(_, width)| width).product::<f64>() * (booleans as f64).exp2();
-        if !(volume.is_finite() && axes.iter().all(|(low, width)| low.is_finite() && width.is_finite())) {
+        if !(volume.is_finite()
+            && volume >= f64::MIN_POSITIVE
+            && axes.iter().all(|(low, width)| low.is_finite() && width.is_finite()))
+        {
             return Err(RejectionError::Overflow);
         }
         Ok(BoxSampler { members: region.membership()?, axes, booleans, volume })

@@ -129,8 +129,11 @@ impl Marginal {
         }
     }
 
-    /// The distribution function: the probability of values up to a position.
+    /// The distribution function: the probability of values up to a position. NaN for a position that is NaN.
     pub fn cdf(&self, y: f64) -> f64 {
+        if y.is_nan() {
+            return f64::NAN;
+        }
         match self.piece_at(y) {
             Some(piece) if y < piece.y.1 => {
                 let (before, after) = piece.p;

@@ -111,6 +111,10 @@ impl NodeBounds<'_> {
         if !(norm > 0.0) {
             return (norm == 0.0).then_some(0.0);
         }
+        // Fractions of smaller numbers underflow, so that they would prove nothing and shifts would not grow.
+        if norm < 1e-280 {
+            return None;
+        }
         // Success of the Cholesky factorisation in float64 proves definiteness up to this fraction of the norm.
         let doubt = 1e-14 * n as f64 * norm;
         let mut shift = 0.0;
