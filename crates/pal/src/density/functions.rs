@@ -61,4 +61,23 @@ pub trait ChebyshevSeries: ComponentFunctions {
 pub trait Differentiable: ChebyshevSeries {
     /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
     fn add_gradient(&self, bin: &[BinIndex], t: &[f64], weights: &[f64], gradient: &mut [f64]);
+
+    /// Adds to `gradient` the derivative of `sum_i factors_i sum_c weights_c q_c(point_i)` with respect to the
+    /// coefficients. The points of one bin are given as in [`ComponentFunctions::values_at_points`].
+    fn add_gradient_at_points(
+        &self,
+        bin: &[BinIndex],
+        points: &[f64],
+        factors: &[f64],
+        weights: &[f64],
+        gradient: &mut [f64],
+    ) {
+        let count = factors.len();
+        let (mut t, mut scaled) = (vec![0.0; bin.len()], vec![0.0; weights.len()]);
+        for (i, factor) in factors.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
+            t.iter_mut().enumerate().for_each(|(j, t)| *t = points[j * count + i]);
+            scaled.iter_mut().zip(weights).for_each(|(scaled, weight)| *scaled = factor * weight);
+            self.add_gradient(bin, &t, &scaled, gradient);
+        }
+    }
 }
