@@ -1,14 +1,18 @@
 //! Sums over the nodes of elements that are halved, for every row by itself, until its rules agree.
 //!
 //! The integrands are smooth where the densities are positive, and have an infinite second derivative where a square
-//! vanishes. The value on an element is that of the best of two Gauss rules, or of three where many digits are asked
-//! for, and its error the distance from the others, which is rather the error of the others. The elements with the largest errors are halved until the errors add
+//! vanishes. The value on an element is that of the best of several Gauss rules, and its error the distance from the
+//! others, which is rather the error of the others. The elements with the largest errors are halved until the errors add
 //! up to less than the tolerance. Where halving shows that the error of an element was larger than its estimate, the
 //! estimates of its halves are enlarged.
+//!
+//! Where few digits are asked for, two rules have to do, and errors of many elements, whose signs differ, add up like
+//! independent ones: to the distance of the sums of both rules, and twice the root of the sum of squared errors. For more
+//! digits there are three rules, and magnitudes are added.
 
 use std::borrow::Cow;
 
-use super::side::{Memory, Nodes, Side};
+use super::side::{Nodes, Side, logarithms};
 use crate::density::cubature::MeshCubature;
 use crate::density::gradient::Cotangents;
 use crate::density::mesh::{Degree, Element, Mesh};
@@ -31,6 +35,7 @@ pub(super) struct Integrand<'f> {
 pub(super) struct Leaf<'m> {
     element: Cow<'m, Element>,
     value: f64,
+    /// The estimate of the error, with a sign if there are two rules.
     error: f64,
     /// The factor by which error estimates are enlarged because that of an ancestor was too small.
     doubt: f64,
@@ -59,10 +64,11 @@ pub(super) struct RowQuadrature<'m> {
 struct Buffers {
     points: Vec<f64>,
     values: Vec<f64>,
+    logs: Vec<f64>,
     others: Vec<f64>,
+    other_logs: Vec<f64>,
     factors: Vec<f64>,
     other_factors: Vec<f64>,
-    memory: Memory,
 }
 
 impl Integrand<'_> {
@@ -72,24 +78,20 @@ impl Integrand<'_> {
 
     /// The sum over nodes with weights that sum to 1.
     fn sum(&self, nodes: Nodes<'_>, weights: &[f64], buffers: &mut Buffers) -> f64 {
-        let Buffers { values, others, memory, .. } = buffers;
-        self.side.values(nodes, memory, values);
-        let mut sum = 0.0;
-        match &self.other {
-            // Where r is 0, or below by rounding, the limit of r log r is 0.
-            None => {
-                for (r, weight) in values.iter().zip(weights).filter(|(r, _)| **r > 0.0) {
-                    sum += weight * r * r.ln();
-                }
-            }
-            Some(other) => {
-                other.values(nodes, memory, others);
-                for (i, (r, weight)) in values.iter().zip(weights).enumerate().filter(|(_, (r, _))| **r > 0.0) {
-                    sum += weight * r * (r.ln() - other.log(nodes, i, others[i]));
-                }
+        let Buffers { values, logs, others, other_logs, .. } = buffers;
+        self.side.values(nodes, values);
+        logarithms(values, logs);
+        if let Some(other) = &self.other {
+            other.values(nodes, others);
+            logarithms(others, other_logs);
+            for (i, (log, of_other)) in logs.iter_mut().zip(&*other_logs).enumerate() {
+                *log -= if *of_other > f64::NEG_INFINITY { *of_other } else { other.log(nodes, i) };
             }
         }
-        sum
+        // Where r is 0, or so small that it has lost its digits, the limit of r log r is 0.
+        let regular = |(r, _): &(&f64, &f64)| **r >= f64::MIN_POSITIVE;
+        let terms = values.iter().zip(weights).zip(&*logs).filter(|(pair, _)| regular(pair));
+        terms.map(|((r, weight), log)| weight * r * log).sum()
     }
 
     /// Adds what nodes contribute to the derivatives, given the mean of the logarithms over all elements.
@@ -101,28 +103,30 @@ impl Integrand<'_> {
         buffers: &mut Buffers,
         (sums, other_sums): &mut (Cotangents, Option<Cotangents>),
     ) {
-        let Buffers { values, others, factors, other_factors, memory, .. } = buffers;
-        self.side.values(nodes, memory, values);
+        let Buffers { values, logs, others, other_logs, factors, other_factors, .. } = buffers;
+        self.side.values(nodes, values);
+        logarithms(values, logs);
         factors.clear();
         let Some(other) = &self.other else {
-            factors.extend(values.iter().zip(weights).map(|(r, weight)| match *r {
+            factors.extend(logs.iter().zip(weights).map(|(log, weight)| match *log {
                 // Where a density of squares vanishes, its derivatives do as well.
-                r if r.is_normal() && r > 0.0 => -weight / self.mass * (r.ln() - mean),
-                _ => 0.0,
+                f64::NEG_INFINITY => 0.0,
+                log => -weight / self.mass * (log - mean),
             }));
-            return self.side.add_gradient(nodes, factors, memory, sums);
+            return self.side.add_gradient(nodes, factors, sums);
         };
-        other.values(nodes, memory, others);
+        other.values(nodes, others);
+        logarithms(others, other_logs);
         other_factors.clear();
-        for (i, (r, weight)) in values.iter().zip(weights).enumerate() {
-            let (r, s, weight) = (*r, others[i], weight / self.mass);
-            let regular = r > 0.0 && r.is_normal() && s > 0.0 && s.is_normal();
-            factors.push(if regular { weight * (r.ln() - s.ln() - mean) } else { 0.0 });
-            other_factors.push(if regular { -weight * (r / s) } else { 0.0 });
+        for (i, weight) in weights.iter().enumerate() {
+            let (log, of_other, weight) = (logs[i], other_logs[i], weight / self.mass);
+            let regular = log > f64::NEG_INFINITY && of_other > f64::NEG_INFINITY;
+            factors.push(if regular { weight * (log - of_other - mean) } else { 0.0 });
+            other_factors.push(if regular { -weight * (values[i] / others[i]) } else { 0.0 });
         }
-        self.side.add_gradient(nodes, factors, memory, sums);
+        self.side.add_gradient(nodes, factors, sums);
         if let Some(sums) = other_sums {
-            other.add_gradient(nodes, other_factors, memory, sums);
+            other.add_gradient(nodes, other_factors, sums);
         }
     }
 }
@@ -157,7 +161,7 @@ impl<'m> RowQuadrature<'m> {
         for (at, element) in self.mesh.elements.iter().enumerate() {
             self.estimate(integrands, element, &mut buffers, &mut sums);
             for (row, sums) in sums.chunks_exact(self.rules.len()).enumerate() {
-                (values[row * count + at], errors[row * count + at]) = (sums[0], error(sums));
+                (values[row * count + at], errors[row * count + at]) = (sums[0], difference(sums));
             }
         }
         let rows = integrands.iter().zip(values.chunks(count.max(1)).zip(errors.chunks(count.max(1))));
@@ -183,15 +187,15 @@ impl<'m> RowQuadrature<'m> {
     fn refine(&self, integrand: &Integrand<'_>, values: &[f64], errors: &[f64], buffers: &mut Buffers) -> Sum<'m> {
         let mut sum = Sum {
             value: values.iter().sum(),
-            error: errors.iter().sum(),
+            error: self.total(errors.iter().copied()),
             size: values.iter().map(|value| value.abs()).sum(),
             parts: Vec::new(),
             halved: vec![false; values.len()],
         };
         let tolerance = self.options.tolerance * integrand.mass;
         // A tolerance below what rounding leaves is never reached.
-        let goal = (0.5 * tolerance).max(8.0 * f64::EPSILON * (integrand.mass + sum.size));
-        if sum.error <= tolerance || !sum.value.is_finite() {
+        let goal = tolerance.max(8.0 * f64::EPSILON * (integrand.mass + sum.size));
+        if sum.error <= goal || !sum.value.is_finite() {
             return sum;
         }
         let whole = |(at, element): (usize, &'m Element)| Leaf {
@@ -206,36 +210,53 @@ impl<'m> RowQuadrature<'m> {
         let mut sums = vec![0.0; self.rules.len()];
         while sum.error > goal && left > 1 && sum.value.is_finite() {
             // Stable, so that the order of equal errors is fixed.
-            leaves.sort_by(|a, b| b.0.error.total_cmp(&a.0.error));
-            let mut rest = sum.error;
-            let wanted = leaves.iter().position(|(leaf, _)| {
-                let enough = rest <= 0.5 * goal;
-                rest -= leaf.error;
-                enough
-            });
-            let most = wanted.unwrap_or(leaves.len()).clamp(1, MOST_HALVED).min(left / 2);
+            leaves.sort_by(|a, b| b.0.error.abs().total_cmp(&a.0.error.abs()));
+            let wanted = self.largest(leaves.iter().map(|(leaf, _)| leaf.error), 0.5 * goal);
+            let most = wanted.clamp(1 + leaves.len() / 16, MOST_HALVED).min(leaves.len()).min(left / 2);
             left -= 2 * most;
             let worst: Vec<(Leaf<'m>, usize)> = leaves.drain(..most).collect();
             for (leaf, at) in worst {
                 sum.halved[at] = true;
                 let estimates = halves(&leaf.element).map(|half| {
                     self.estimate(std::slice::from_ref(integrand), &half, buffers, &mut sums);
-                    (half, sums[0], error(&sums))
+                    (half, sums[0], difference(&sums))
                 });
                 let missed = (estimates[0].1 + estimates[1].1 - leaf.value).abs();
-                let doubt = if missed > leaf.error { (missed / leaf.error).min(4.0) * leaf.doubt } else { leaf.doubt };
+                let more = if missed > leaf.error.abs() { (missed / leaf.error.abs()).min(4.0) } else { 1.0 };
+                let doubt = more * leaf.doubt;
                 for (half, value, error) in estimates {
                     leaves.push((Leaf { element: Cow::Owned(half), value, error: error * doubt, doubt }, at));
                 }
             }
             // Summed again in a fixed order: differences would leave rounding errors.
             sum.value = leaves.iter().map(|(leaf, _)| leaf.value).sum();
-            sum.error = leaves.iter().map(|(leaf, _)| leaf.error).sum();
+            sum.error = self.total(leaves.iter().map(|(leaf, _)| leaf.error));
             sum.size = leaves.iter().map(|(leaf, _)| leaf.value.abs()).sum();
         }
         sum.parts =
             leaves.into_iter().map(|(leaf, _)| leaf).filter(|leaf| matches!(leaf.element, Cow::Owned(_))).collect();
         sum
+    }
+
+    /// The error of a sum, given those of its terms.
+    fn total(&self, errors: impl Iterator<Item = f64>) -> f64 {
+        if self.rules.len() > 2 {
+            return errors.map(f64::abs).sum();
+        }
+        let (sum, squares) = errors.fold((0.0, 0.0), |(sum, squares), error| (sum + error, squares + error * error));
+        f64::abs(sum) + 2.0 * f64::sqrt(squares)
+    }
+
+    /// How many of the largest errors have to go so that the others add up to no more than a bound. They are given in
+    /// falling order.
+    fn largest(&self, errors: impl ExactSizeIterator<Item = f64> + DoubleEndedIterator, bound: f64) -> usize {
+        let (count, two) = (errors.len(), self.rules.len() == 2);
+        let (mut sum, bound) = (0.0, if two { (0.5 * bound).powi(2) } else { bound });
+        let small = errors.rev().position(|error| {
+            sum += if two { error * error } else { error.abs() };
+            sum > bound
+        });
+        small.map_or(0, |small| count - small)
     }
 
     /// Adds the derivatives of all integrals, at the nodes that their values are sums over.
@@ -281,7 +302,12 @@ fn count(rules: &[MeshCubature], element: &Element) -> usize {
     rules.iter().map(|rule| rule.of(&element.shape).len()).sum()
 }
 
-/// The largest distance of the first estimate from the others; infinite ones agree.
-fn error(sums: &[f64]) -> f64 {
-    sums[1..].iter().map(|other| if *other == sums[0] { 0.0 } else { (other - sums[0]).abs() }).fold(0.0, f64::max)
+/// How far the first estimate is from the others: the largest distance or, if there is one other, the difference.
+/// Infinite ones agree.
+fn difference(sums: &[f64]) -> f64 {
+    let from = |other: f64| if other == sums[0] { 0.0 } else { other - sums[0] };
+    match sums {
+        [_, other] => from(*other),
+        _ => sums[1..].iter().map(|other| from(*other).abs()).fold(0.0, f64::max),
+    }
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::density::gradient::Cotangents;
+use crate::density::lanes::{LaneWork, dispatch};
 use crate::density::mesh::Mesh;
 use crate::density::weights::log_sum_exp;
-use crate::density::{BinIndex, Differentiable, Family, Grid, Row};
+use crate::density::{BinIndex, Differentiable, Family, Grid, Real, Row};
 
 /// Nodes of one element: their bin, their local coordinates, the first ones of all nodes first.
 #[derive(Clone, Copy)]
@@ -13,12 +14,6 @@ pub(super) struct Nodes<'n> {
     pub bin: &'n [BinIndex],
     pub points: &'n [f64],
     pub count: usize,
-}
-
-/// Memory for the values of one component.
-#[derive(Default)]
-pub(super) struct Memory {
-    values: Vec<f64>,
 }
 
 /// One density, relative to the volume of its box.
@@ -44,7 +39,7 @@ impl<'f> Side<'f> {
     }
 
     /// Computes the density at nodes.
-    pub fn values(&self, nodes: Nodes<'_>, memory: &mut Memory, out: &mut Vec<f64>) {
+    pub fn values(&self, nodes: Nodes<'_>, out: &mut Vec<f64>) {
         out.clear();
         out.resize(nodes.count, 0.0);
         if self.from.is_some() {
@@ -56,20 +51,12 @@ impl<'f> Side<'f> {
             }
             return;
         }
-        memory.values.resize(nodes.count, 0.0);
-        let buffer = &mut memory.values[..nodes.count];
-        for (c, weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            self.functions.values_at_points(c, nodes.bin, nodes.points, buffer);
-            out.iter_mut().zip(&*buffer).for_each(|(out, q)| *out += weight * q);
-        }
+        self.functions.mixture_at_points(&self.weights, nodes.bin, nodes.points, out);
     }
 
-    /// The logarithm of the density at one node, whose value is known: products of small numbers may have underflowed,
-    /// sums of their logarithms do not.
-    pub fn log(&self, nodes: Nodes<'_>, node: usize, value: f64) -> f64 {
-        if value.is_normal() {
-            return value.ln();
-        }
+    /// The logarithm of the density at one node where its value has no logarithm: products of small numbers may have
+    /// underflowed, sums of their logarithms do not.
+    pub fn log(&self, nodes: Nodes<'_>, node: usize) -> f64 {
         let (bin, t) = self.locate(nodes, node);
         let logs = self.row.log_weights.iter().enumerate().map(|(c, w)| match *w {
             f64::NEG_INFINITY => f64::NEG_INFINITY,
@@ -79,7 +66,7 @@ impl<'f> Side<'f> {
     }
 
     /// Adds the derivative of `sum_i factors_i density(node_i)`.
-    pub fn add_gradient(&self, nodes: Nodes<'_>, factors: &[f64], memory: &mut Memory, sums: &mut Cotangents) {
+    pub fn add_gradient(&self, nodes: Nodes<'_>, factors: &[f64], sums: &mut Cotangents) {
         if self.from.is_some() {
             let mut values = vec![0.0; self.weights.len()];
             for (i, factor) in factors.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
@@ -92,14 +79,9 @@ impl<'f> Side<'f> {
             }
             return;
         }
-        memory.values.resize(nodes.count, 0.0);
-        let buffer = &mut memory.values[..nodes.count];
-        for (c, weight) in self.weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
-            self.functions.values_at_points(c, nodes.bin, nodes.points, buffer);
-            sums.weights[c] += weight * buffer.iter().zip(factors).map(|(q, factor)| q * factor).sum::<f64>();
-        }
-        let coefficients = &mut sums.coefficients;
-        self.functions.add_gradient_at_points(nodes.bin, nodes.points, factors, &self.weights, coefficients);
+        let Cotangents { weights: of_weights, coefficients, .. } = sums;
+        let (bin, points) = (nodes.bin, nodes.points);
+        self.functions.add_gradient_at_points(bin, points, factors, &self.weights, of_weights, coefficients);
     }
 
     /// Bin and local coordinates of a node on the grid of the density.
@@ -116,6 +98,49 @@ impl<'f> Side<'f> {
     }
 }
 
+/// Computes the logarithms of densities; minus infinity for those that are 0 or have lost digits by underflow.
+pub(super) fn logarithms(values: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.resize(values.len(), 0.0);
+    dispatch(Logarithms { values, out });
+}
+
+struct Logarithms<'l> {
+    values: &'l [f64],
+    out: &'l mut [f64],
+}
+
+impl LaneWork for Logarithms<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (out, value) in self.out.iter_mut().zip(self.values) {
+            let regular = *value >= f64::MIN_POSITIVE;
+            // The series is that for numbers from 1 on; it is as good for all others that have no fewer digits.
+            let log = (if regular { *value } else { 1.0 }).ln_above_one();
+            *out = if regular { log } else { f64::NEG_INFINITY };
+        }
+    }
+}
+
 fn same_edges(a: &Grid, b: &Grid) -> bool {
     std::ptr::eq(a, b) || a.axes().iter().zip(b.axes()).all(|(a, b)| a.edges() == b.edges())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_are_those_of_the_standard_library() {
+        let values: Vec<f64> = (-2000..2000).map(|k| 1.37f64.powi(k / 2) * (1.0 + f64::from(k % 7) * 0.013)).collect();
+        let mut logs = Vec::new();
+        logarithms(&values, &mut logs);
+        for (value, log) in values.iter().zip(&logs).filter(|(value, _)| value.is_normal()) {
+            assert!((log - value.ln()).abs() <= 4e-16 * (1.0 + log.abs()), "{value:e}");
+        }
+        logarithms(&[0.0, 1.0, -1.0, 1e-310], &mut logs);
+        assert_eq!(logs, [f64::NEG_INFINITY, 0.0, f64::NEG_INFINITY, f64::NEG_INFINITY]);
+    }
 }

@@ -26,7 +26,7 @@ fn entropies_are_those_of_single_densities() {
             for (row, exact) in exact.iter().enumerate() {
                 let error = (rows.values[row] - exact.value).abs();
                 assert!(rows.converged[row] && rows.errors[row] <= tolerance);
-                assert!(error <= rows.errors[row] + 1e-9, "{row}: {error:e} {:e}", rows.errors[row]);
+                assert!(error <= rows.errors[row] + 1e-9, "{row}, {tolerance}: {error:e} {:e}", rows.errors[row]);
             }
         }
     }
