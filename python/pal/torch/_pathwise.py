@@ -106,9 +106,9 @@ class Paths:
                 f"more than the limit of {_bytes(memory)}. Raise it, as in rsample(memory={density + sample:.0f}), or "
                 "use fewer knots; or use log_prob and a score-function estimate"
             )
-        at_once = int(memory // (density + samples * sample))
+        at_once = int(memory // (density + max(samples, 1) * sample))
         if at_once:
-            return min(at_once, rows), samples
+            return min(at_once, max(rows, 1)), max(samples, 1)
         return 1, max(1, int((memory - density) // sample))
 
 

@@ -61,13 +61,15 @@ impl LaneWork for ProductsOfSquares<'_> {
 #[inline(always)]
 fn bernstein<const N: usize>(points: &[f64], count: usize, block: usize) -> [[Lanes<f64>; CUBIC]; N] {
     let present = (count - block).min(LANES);
-    std::array::from_fn(|axis| {
+    let mut all = [[Lanes::zero(); CUBIC]; N];
+    for (axis, basis) in all.iter_mut().enumerate() {
         let mut t = Lanes::splat(0.5);
         t.0[..present].copy_from_slice(&points[axis * count + block..][..present]);
         let s = Lanes::splat(1.0) - t;
         let (ss, tt) = (s * s, t * t);
-        [ss * s, (ss * t).times(3.0), (tt * s).times(3.0), tt * t]
-    })
+        *basis = [ss * s, (ss * t).times(3.0), (tt * s).times(3.0), tt * t];
+    }
+    all
 }
 
 /// A cubic at points whose Bernstein polynomials are known.
@@ -135,8 +137,10 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
             let mut factors = Lanes::zero();
             factors.0[..present].copy_from_slice(&self.factors[block..block + present]);
             for (m, weight) in self.weights.iter().enumerate() {
-                let values: [Lanes<f64>; N] =
-                    std::array::from_fn(|axis| cubic_at(self.functions.cubic(m, axis, self.bin), &bases[axis]));
+                let mut values = [Lanes::zero(); N];
+                for (axis, value) in values.iter_mut().enumerate() {
+                    *value = cubic_at(self.functions.cubic(m, axis, self.bin), &bases[axis]);
+                }
                 let mut root = factors.times(*weight);
                 for value in &values {
                     root = root * *value;
@@ -150,7 +154,10 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
                         }
                     }
                     let at = m * self.functions.length + self.functions.starts[axis] + self.bin[axis].get() * CUBIC;
-                    let moments: [f64; CUBIC] = std::array::from_fn(|k| sum(others * bases[axis][k]));
+                    let mut moments = [0.0; CUBIC];
+                    for (moment, basis) in moments.iter_mut().zip(&bases[axis]) {
+                        *moment = sum(others * *basis);
+                    }
                     let gradient = &mut self.gradient[at..at + CUBIC];
                     gradient.iter_mut().zip(&moments).for_each(|(g, moment)| *g += 2.0 * moment);
                     if axis == 0 {
@@ -164,18 +171,16 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
     }
 }
 
-/// The sum of all lanes, always in the same order.
+/// The sum of all lanes, always in the same order: in four sums side by side.
 #[inline(always)]
 fn sum(lanes: Lanes<f64>) -> f64 {
-    let mut all = lanes.0;
-    let mut width = LANES / 2;
-    while width > 0 {
-        for k in 0..width {
-            all[k] += all[k + width];
+    let mut sums = [0.0; 4];
+    for part in lanes.0.chunks_exact(4) {
+        for (sum, x) in sums.iter_mut().zip(part) {
+            *sum += x;
         }
-        width /= 2;
     }
-    all[0]
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 impl ComponentFunctions for SplineFunctions {

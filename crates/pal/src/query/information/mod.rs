@@ -17,8 +17,8 @@
 //! The sums are adaptive for every row by itself (`quadrature`). Where a single density has to be known to many digits,
 //! [`Density::entropy`](crate::density::Density::entropy) has more cautious estimates of its error.
 
+mod at_nodes;
 mod quadrature;
-mod side;
 #[cfg(test)]
 mod tests;
 
@@ -30,8 +30,8 @@ use super::event::Event;
 use crate::density::gradient::Cotangents;
 use crate::density::mesh::Mesh;
 use crate::density::{Family, Row};
-use quadrature::{Integrand, RowQuadrature};
-use side::Side;
+use at_nodes::DensityAtNodes;
+use quadrature::{RowIntegrand, RowQuadrature};
 
 /// The number of rows of one task, which share the nodes of an element.
 const ROWS: usize = 8;
@@ -75,7 +75,8 @@ impl Family {
         options: &EntropyOptions,
         with_gradient: bool,
     ) -> Result<Information, QueryError> {
-        let question = Question { family: self, mesh: self.support().mesh(), masses: None, other: None, options };
+        let question =
+            InformationQuestion { family: self, mesh: self.support().mesh(), masses: None, other: None, options };
         question.answer(params, &[], with_gradient)
     }
 
@@ -91,7 +92,7 @@ impl Family {
         with_gradient: bool,
     ) -> Result<Information, QueryError> {
         let (mesh, other) = (self.support().mesh(), Some(other));
-        let question = Question { family: self, mesh, masses: None, other, options };
+        let question = InformationQuestion { family: self, mesh, masses: None, other, options };
         question.answer(params, other_params, with_gradient)
     }
 }
@@ -105,7 +106,11 @@ impl Event {
         with_gradient: bool,
     ) -> Result<Information, QueryError> {
         let (mesh, masses) = (self.support().mesh(), Some(self.probability(params)?));
-        Question { family: self.family(), mesh, masses, other: None, options }.answer(params, &[], with_gradient)
+        InformationQuestion { family: self.family(), mesh, masses, other: None, options }.answer(
+            params,
+            &[],
+            with_gradient,
+        )
     }
 
     /// The Kullback-Leibler divergence of the densities given that the formula holds from those of another family, to
@@ -119,13 +124,13 @@ impl Event {
         with_gradient: bool,
     ) -> Result<Information, QueryError> {
         let (mesh, masses) = (self.support().mesh(), Some(self.probability(params)?));
-        let question = Question { family: self.family(), mesh, masses, other: Some(other), options };
+        let question = InformationQuestion { family: self.family(), mesh, masses, other: Some(other), options };
         question.answer(params, other_params, with_gradient)
     }
 }
 
 /// What is asked of many rows.
-struct Question<'q> {
+struct InformationQuestion<'q> {
     family: &'q Family,
     /// The elements that are integrated over.
     mesh: &'q Mesh,
@@ -136,14 +141,14 @@ struct Question<'q> {
 }
 
 /// The answer for one row, and its derivatives.
-struct Answer {
+struct RowAnswer {
     value: f64,
     error: f64,
     gradient: Vec<f64>,
     other_gradient: Vec<f64>,
 }
 
-impl Question<'_> {
+impl InformationQuestion<'_> {
     fn answer(&self, params: &[f64], other_params: &[f64], with_gradient: bool) -> Result<Information, QueryError> {
         let rows = self.family.proper_rows(params)?;
         let others = match self.other {
@@ -157,18 +162,19 @@ impl Question<'_> {
         let tasks: Vec<usize> = (0..rows.len()).step_by(ROWS).collect();
         let parts = tasks.into_par_iter().map(|start| {
             let end = rows.len().min(start + ROWS);
-            let sides = |row: usize| Side::new(self.family, &rows[row], None);
+            let sides = |row: usize| DensityAtNodes::new(self.family, &rows[row], None);
             let of_other = |row: usize| {
                 let (other, rows) = others.as_ref()?;
-                Some(Side::new(other, &rows[row], Some(self.mesh)))
+                Some(DensityAtNodes::new(other, &rows[row], Some(self.mesh)))
             };
-            let integrands: Vec<Integrand<'_>> = (start..end)
-                .map(|row| Integrand { side: sides(row), other: of_other(row), mass: self.mass(row) })
+            let integrands: Vec<RowIntegrand<'_>> = (start..end)
+                .map(|row| RowIntegrand { side: sides(row), other: of_other(row), mass: self.mass(row) })
                 .collect();
             let mut results = rules.integrate(&integrands);
-            let mut answers: Vec<Answer> = (start..end).zip(&results).map(|(row, r)| self.value(row, r)).collect();
+            let mut answers: Vec<RowAnswer> = (start..end).zip(&results).map(|(row, r)| self.value(row, r)).collect();
             if with_gradient {
-                let mut sums: Vec<(Cotangents, Option<Cotangents>)> = integrands.iter().map(Integrand::sums).collect();
+                let mut sums: Vec<(Cotangents, Option<Cotangents>)> =
+                    integrands.iter().map(RowIntegrand::sums).collect();
                 rules.differentiate(&integrands, &mut results, &mut sums);
                 for ((row, answer), (sums, of_other)) in (start..end).zip(&mut answers).zip(sums) {
                     answer.gradient = finish(self.family, &rows[row], params, row, sums);
@@ -179,8 +185,8 @@ impl Question<'_> {
             }
             answers
         });
-        let answers: Vec<Answer> = parts.flatten_iter().collect();
-        let finished = |answer: &Answer| answer.error <= self.options.tolerance;
+        let answers: Vec<RowAnswer> = parts.flatten_iter().collect();
+        let finished = |answer: &RowAnswer| answer.error <= self.options.tolerance;
         Ok(Information {
             values: answers.iter().map(|answer| answer.value).collect(),
             errors: answers.iter().map(|answer| answer.error).collect(),
@@ -214,7 +220,7 @@ impl Question<'_> {
         self.masses.as_ref().map_or(1.0, |masses| masses[row])
     }
 
-    fn value(&self, row: usize, result: &quadrature::Sum<'_>) -> Answer {
+    fn value(&self, row: usize, result: &quadrature::RowSum<'_>) -> RowAnswer {
         let mass = self.mass(row);
         let log_volume = self.family.support().grid().log_volume();
         let mean = result.value / mass;
@@ -225,7 +231,7 @@ impl Question<'_> {
         // The rounding errors of logarithms, of values of polynomials, of weights and of this sum.
         let rounding = 32.0 * f64::EPSILON * (1.0 + result.size / mass + log_volume.abs());
         let error = if value == f64::INFINITY { 0.0 } else { result.error / mass + rounding };
-        Answer { value, error, gradient: Vec::new(), other_gradient: Vec::new() }
+        RowAnswer { value, error, gradient: Vec::new(), other_gradient: Vec::new() }
     }
 }
 

@@ -12,7 +12,7 @@
 
 use std::borrow::Cow;
 
-use super::side::{Nodes, Side, logarithms};
+use super::at_nodes::{DensityAtNodes, Nodes, logarithms};
 use crate::density::cubature::MeshCubature;
 use crate::density::gradient::Cotangents;
 use crate::density::mesh::{Degree, Element, Mesh};
@@ -23,16 +23,16 @@ use crate::query::error::QueryError;
 const MOST_HALVED: usize = 1024;
 
 /// What is integrated for one row: `r log r`, or `r (log r - log s)`.
-pub(super) struct Integrand<'f> {
-    pub side: Side<'f>,
-    pub other: Option<Side<'f>>,
+pub(super) struct RowIntegrand<'f> {
+    pub side: DensityAtNodes<'f>,
+    pub other: Option<DensityAtNodes<'f>>,
     /// The integral of `r` over all elements.
     pub mass: f64,
 }
 
 /// An element, or a part of one, with the integral over it.
 #[derive(Clone)]
-pub(super) struct Leaf<'m> {
+pub(super) struct RowLeaf<'m> {
     element: Cow<'m, Element>,
     value: f64,
     /// The estimate of the error, with a sign if there are two rules.
@@ -42,13 +42,13 @@ pub(super) struct Leaf<'m> {
 }
 
 /// The integral for one row.
-pub(super) struct Sum<'m> {
+pub(super) struct RowSum<'m> {
     pub value: f64,
     pub error: f64,
     /// The sum of the magnitudes on all elements.
     pub size: f64,
     /// The parts of elements that were halved, and which elements these are.
-    parts: Vec<Leaf<'m>>,
+    parts: Vec<RowLeaf<'m>>,
     halved: Vec<bool>,
 }
 
@@ -71,9 +71,9 @@ struct Buffers {
     other_factors: Vec<f64>,
 }
 
-impl Integrand<'_> {
+impl RowIntegrand<'_> {
     pub fn sums(&self) -> (Cotangents, Option<Cotangents>) {
-        (self.side.cotangents(), self.other.as_ref().map(Side::cotangents))
+        (self.side.cotangents(), self.other.as_ref().map(DensityAtNodes::cotangents))
     }
 
     /// The sum over nodes with weights that sum to 1.
@@ -154,7 +154,7 @@ impl<'m> RowQuadrature<'m> {
     }
 
     /// The integrals for some rows.
-    pub fn integrate(&self, integrands: &[Integrand<'_>]) -> Vec<Sum<'m>> {
+    pub fn integrate(&self, integrands: &[RowIntegrand<'_>]) -> Vec<RowSum<'m>> {
         let (count, mut buffers) = (self.mesh.elements.len(), Buffers::default());
         let (mut values, mut errors) = (vec![0.0; count * integrands.len()], vec![0.0; count * integrands.len()]);
         let mut sums = vec![0.0; self.rules.len() * integrands.len()];
@@ -169,7 +169,7 @@ impl<'m> RowQuadrature<'m> {
     }
 
     /// Computes, for every integrand, the integral over an element by all rules.
-    fn estimate(&self, integrands: &[Integrand<'_>], element: &Element, buffers: &mut Buffers, sums: &mut [f64]) {
+    fn estimate(&self, integrands: &[RowIntegrand<'_>], element: &Element, buffers: &mut Buffers, sums: &mut [f64]) {
         sums.fill(0.0);
         let mut points = std::mem::take(&mut buffers.points);
         for (rule, cubature) in self.rules.iter().enumerate() {
@@ -184,8 +184,14 @@ impl<'m> RowQuadrature<'m> {
     }
 
     /// Halves the elements with the largest errors until their sum is small enough.
-    fn refine(&self, integrand: &Integrand<'_>, values: &[f64], errors: &[f64], buffers: &mut Buffers) -> Sum<'m> {
-        let mut sum = Sum {
+    fn refine(
+        &self,
+        integrand: &RowIntegrand<'_>,
+        values: &[f64],
+        errors: &[f64],
+        buffers: &mut Buffers,
+    ) -> RowSum<'m> {
+        let mut sum = RowSum {
             value: values.iter().sum(),
             error: self.total(errors.iter().copied()),
             size: values.iter().map(|value| value.abs()).sum(),
@@ -198,13 +204,13 @@ impl<'m> RowQuadrature<'m> {
         if sum.error <= goal || !sum.value.is_finite() {
             return sum;
         }
-        let whole = |(at, element): (usize, &'m Element)| Leaf {
+        let whole = |(at, element): (usize, &'m Element)| RowLeaf {
             element: Cow::Borrowed(element),
             value: values[at],
             error: errors[at],
             doubt: 1.0,
         };
-        let mut leaves: Vec<(Leaf<'m>, usize)> =
+        let mut leaves: Vec<(RowLeaf<'m>, usize)> =
             self.mesh.elements.iter().enumerate().map(|(at, element)| (whole((at, element)), at)).collect();
         let mut left = self.options.evaluations / count(&self.rules, &self.mesh.elements[0]).max(1);
         let mut sums = vec![0.0; self.rules.len()];
@@ -214,7 +220,7 @@ impl<'m> RowQuadrature<'m> {
             let wanted = self.largest(leaves.iter().map(|(leaf, _)| leaf.error), 0.5 * goal);
             let most = wanted.clamp(1 + leaves.len() / 16, MOST_HALVED).min(leaves.len()).min(left / 2);
             left -= 2 * most;
-            let worst: Vec<(Leaf<'m>, usize)> = leaves.drain(..most).collect();
+            let worst: Vec<(RowLeaf<'m>, usize)> = leaves.drain(..most).collect();
             for (leaf, at) in worst {
                 sum.halved[at] = true;
                 let estimates = halves(&leaf.element).map(|half| {
@@ -225,7 +231,7 @@ impl<'m> RowQuadrature<'m> {
                 let more = if missed > leaf.error.abs() { (missed / leaf.error.abs()).min(4.0) } else { 1.0 };
                 let doubt = more * leaf.doubt;
                 for (half, value, error) in estimates {
-                    leaves.push((Leaf { element: Cow::Owned(half), value, error: error * doubt, doubt }, at));
+                    leaves.push((RowLeaf { element: Cow::Owned(half), value, error: error * doubt, doubt }, at));
                 }
             }
             // Summed again in a fixed order: differences would leave rounding errors.
@@ -262,8 +268,8 @@ impl<'m> RowQuadrature<'m> {
     /// Adds the derivatives of all integrals, at the nodes that their values are sums over.
     pub fn differentiate(
         &self,
-        integrands: &[Integrand<'_>],
-        results: &mut [Sum<'m>],
+        integrands: &[RowIntegrand<'_>],
+        results: &mut [RowSum<'m>],
         sums: &mut [(Cotangents, Option<Cotangents>)],
     ) {
         let (mut buffers, mut points) = (Buffers::default(), Vec::new());

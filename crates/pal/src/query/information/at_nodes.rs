@@ -17,7 +17,7 @@ pub(super) struct Nodes<'n> {
 }
 
 /// One density, relative to the volume of its box.
-pub(super) struct Side<'f> {
+pub(super) struct DensityAtNodes<'f> {
     family: &'f Family,
     row: &'f Row,
     functions: Arc<dyn Differentiable>,
@@ -26,12 +26,12 @@ pub(super) struct Side<'f> {
     from: Option<&'f Grid>,
 }
 
-impl<'f> Side<'f> {
+impl<'f> DensityAtNodes<'f> {
     /// A density whose nodes come from a mesh, or from its own.
-    pub fn new(family: &'f Family, row: &'f Row, mesh: Option<&'f Mesh>) -> Side<'f> {
+    pub fn new(family: &'f Family, row: &'f Row, mesh: Option<&'f Mesh>) -> DensityAtNodes<'f> {
         let own = family.support().grid();
         let from = mesh.map(|mesh| &*mesh.grid).filter(|grid| !same_edges(grid, own));
-        Side { family, row, functions: family.kind().functions(&row.expansion), weights: row.weights(), from }
+        DensityAtNodes { family, row, functions: family.kind().functions(&row.expansion), weights: row.weights(), from }
     }
 
     pub fn cotangents(&self) -> Cotangents {
