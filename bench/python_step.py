@@ -3,13 +3,15 @@
 - a training step of a network with a SplineLayer, and of the same network with Gaussian mixtures of torch;
 - log-densities of 10^5 points;
 - one sample from each of 10^4 densities;
+- entropies of 512 densities to 1e-3, with gradients;
 - a family in four variables, and a step with it;
 - making a region and a family from the file of a map.
 
     make bench-python
 
 Each figure is the best of several repetitions, because other processes can only make a run slower. On a busy machine
-`--cpu --threads 1` measures processor time instead. With PAL_DATA, the map is that of drone scene 12.
+`--cpu --threads 1` measures processor time instead. With PAL_DATA, the map is that of drone scene 12, and entropies are
+on a window of it.
 """
 
 from __future__ import annotations
@@ -120,6 +122,12 @@ print(f"log_prob of 10^5 points, 1000 parameter vectors     {took * 1e3:8.1f} ms
 many = torch.randn(10_000, layer.num_params)
 took, _ = best(lambda: layer(many).sample(), 5)
 print(f"one sample from each of 10^4 densities              {took * 1e3:8.1f} ms")
+
+window = file.with_name("scene12_window_constraints.geojson")
+window = SplineLayer(pal.Region(pal.read_geojson(window)) if window.exists() else region, KNOTS, COMPONENTS)
+outputs = torch.randn(512, window.num_params, requires_grad=True)
+took, _ = best(lambda: window(outputs).entropy(tolerance=1e-3).mean().backward(), 10)
+print(f"entropy to 1e-3 of 512 densities, with gradient     {took * 1e3:8.1f} ms")
 
 names = pal.reals("a", "b", "c", "d")
 a, b, c, d = names

@@ -13,6 +13,7 @@ use crate::density::{
     Density, EntropyAnswer, EntropyOptions, Marginal, ModeAnswer, ModeOptions, entropy_answer, mode_answer,
 };
 use crate::errors::Report;
+use crate::event::{InformationAnswer, information_answer};
 use crate::families;
 use crate::formula::some_formula;
 use crate::polynomial::polynomial;
@@ -296,6 +297,35 @@ impl Family {
         let params = copied(&params);
         let all = run(py, "integrating", || self.0.entropies(&params, &options.0))?;
         Ok(all.iter().map(entropy_answer).collect())
+    }
+
+    /// Entropies, with derivatives where they are asked for.
+    fn information<'py>(
+        &self,
+        py: Python<'py>,
+        params: Input<'py>,
+        options: &EntropyOptions,
+        with_gradient: bool,
+    ) -> PyResult<InformationAnswer<'py>> {
+        let params = copied(&params);
+        let found = run(py, "integrating", || self.0.information(&params, &options.0, with_gradient))?;
+        Ok(information_answer(py, found))
+    }
+
+    /// Divergences from the densities of another family, row by row.
+    fn divergence<'py>(
+        &self,
+        py: Python<'py>,
+        params: Input<'py>,
+        other: &Bound<'py, Family>,
+        other_params: Input<'py>,
+        options: &EntropyOptions,
+        with_gradient: bool,
+    ) -> PyResult<InformationAnswer<'py>> {
+        let (params, other, of_other) = (copied(&params), &other.get().0, copied(&other_params));
+        let work = || self.0.divergence(&params, other, &of_other, &options.0, with_gradient);
+        let found = run(py, "integrating", work)?;
+        Ok(information_answer(py, found))
     }
 
     /// Rows of samples: `count` for each parameter vector, one after the other.

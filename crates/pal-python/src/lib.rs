@@ -10,6 +10,7 @@
 //! | `term`, `formula`, `polynomial`, `constraint` | operators of terms and formulas, readers of files |
 //! | `region` | cells, integrals, convex polytopes |
 //! | `family`, `density` | questions about many parameter vectors, and about one |
+//! | `event` | questions about many parameter vectors with derivatives: entropies, moments on events, given values |
 //! | `families` | settings and recipes, one module per kind of family |
 //! | `files` | writing files |
 //! | `work` | threads, signals, progress, memory |
@@ -19,6 +20,7 @@ mod constraint;
 mod convert;
 mod density;
 mod errors;
+mod event;
 mod families;
 mod family;
 mod files;
@@ -41,6 +43,8 @@ mod _core {
     use crate::convert::rational;
     #[pymodule_export]
     use crate::density::{Density, EntropyOptions, Marginal, ModeOptions};
+    #[pymodule_export]
+    use crate::event::{Event, EventMoments, GivenRows};
     #[pymodule_export]
     use crate::family::Family;
     #[pymodule_export]

@@ -29,21 +29,27 @@ The pipeline, and where its parts live:
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
+| their supports, and marginals of one variable | `support`: [`InRegion`][pal.torch.InRegion], `marginals`: [`Marginals`][pal.torch.Marginals] |
+| given values of some variables, others for every row | `given`: [`GivenDistribution`][pal.torch.GivenDistribution] |
+| entropies, divergences and moments with derivatives, computed by the core | `_information`, `_moments` |
 | membership and features of points, asked of the core | `_points` |
-| samples in short formats that stay inside | `_rounding` |
+| samples in short formats that stay inside, and when these are too short; devices without float64 | `_rounding`, `_precision`, `_devices` |
 | derivatives of samples | `_pathwise`, and `_lines` for integrals along lines |
 """
 
-from .distribution import ConstrainedDistribution, InRegion, Marginals
+from .distribution import ConstrainedDistribution
+from .given import GivenDistribution
 from .histogram import HistogramLayer
 from .kinds import LAYERS
 from .layer import Layer
+from .marginals import Marginals
 from .normaliser import Normaliser
 from .spline import SplineLayer
 from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
+from .support import InRegion
 
 __all__ = [
-    "LAYERS", "ConstrainedDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals", "Normaliser",
+    "LAYERS", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals", "Normaliser",
     "SplineLayer", "StudentTHead", "SumOfSquaresLayer",
 ]  # fmt: skip

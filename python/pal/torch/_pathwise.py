@@ -28,9 +28,13 @@ from ._lines import gauss_rule
 if TYPE_CHECKING:
     from .layer import Layer
 
-# More evaluations than this, for the integrals that all samples of a density share, would fill the memory with their
-# derivatives.
-_MAX_EVALUATIONS = 1_000_000
+#: How many bytes the backward pass of samples may take, unless another limit is given: one gibibyte.
+MEMORY = 2**30
+
+# What derivatives take besides the tensors that are kept for them: gradients of these, and temporary ones.
+_OVERHEAD = 2.0
+# The number of lines on which the memory for a line is measured.
+_PROBE = 64
 
 
 class Paths:
@@ -57,48 +61,116 @@ class Paths:
         ]
         # A line integral from one facet to another makes a polynomial in all earlier coordinates.
         self.rules = [gauss_rule(layer.degree + layer.degree_growth * (n - 1 - k)) for k in range(n)]
-        nodes = [(len(breaks) + 1) * len(x) for breaks, (x, _) in zip(self.breakpoints, self.rules)]
-        evaluations = np.prod(nodes, dtype=float)
-        if evaluations > _MAX_EVALUATIONS:
-            needed = f"the integrals over slices of the region would need {evaluations:.0e} evaluations"
-            self.obstacle = f"{needed}; fewer knots need less"
+        # Integrals along lines, for each density and for each sample: a slice at coordinate k has so many nodes for its
+        # next coordinate, each a slice itself.
+        nodes = [float((len(breaks) + 1) * len(x)) for breaks, (x, _) in zip(self.breakpoints, self.rules)]
+        below = [float(np.prod(nodes[k : n - 1])) for k in range(n)]
+        self.lines_per_density = below[0] if n > 1 else 0.0
+        first = len(self.rules[0][0]) * below[1] if n > 1 else 2.0
+        self.lines_per_sample = first + 2 * sum(below[1:])
+        self._bytes_per_line: float | None = None
+
+    def bytes_per_line(self, layer: Layer, form: Tensor) -> float:
+        """The memory that the derivatives of one integral along a line take, measured."""
+        if self._bytes_per_line is None:
+            kept: dict[int, int] = {}
+
+            def count(tensor: Tensor) -> Tensor:
+                storage = tensor.untyped_storage()
+                kept[storage.data_ptr()] = storage.nbytes()
+                return tensor
+
+            rows = torch.zeros(1, layer.family.num_params, dtype=torch.float64, device=form.device)
+            with torch.enable_grad():
+                lines = layer.line_integrals(rows.requires_grad_(), form)
+                at = rows.new_tensor(self.low) + rows.new_tensor(self.extent) * rows.new_full((1, _PROBE, 1), 0.5)
+                before, here = at[..., :-1].clone().requires_grad_(), at[..., -1].clone().requires_grad_()
+                with torch.autograd.graph.saved_tensors_hooks(count, lambda tensor: tensor):
+                    # The result has to live, or nothing is kept for it.
+                    values = lines(before, here - 0.25 * self.extent[-1], here)
+            assert values.shape[-1] == _PROBE, "one integral for each line"
+            # Besides it, a line is a node on the way to it, with a weight and coordinates.
+            self._bytes_per_line = sum(kept.values()) / _PROBE + 8.0 * (4 + 2 * self.dimension)
+        return self._bytes_per_line
+
+    def chunks(self, layer: Layer, form: Tensor, rows: int, samples: int, memory: float) -> tuple[int, int]:
+        """How many rows, and how many samples of each, are differentiated at a time within a limit of memory.
+
+        Results do not depend on it, except for the rounding of sums.
+        """
+        per_line = _OVERHEAD * self.bytes_per_line(layer, form)
+        density, sample = per_line * self.lines_per_density, per_line * self.lines_per_sample
+        if density + sample > memory:
+            raise NotImplementedError(
+                f"no pathwise derivatives: those of a single sample would need {_bytes(density + sample)} of memory, "
+                f"more than the limit of {_bytes(memory)}. Raise it, as in rsample(memory={density + sample:.0f}), or "
+                "use fewer knots; or use log_prob and a score-function estimate"
+            )
+        at_once = int(memory // (density + max(samples, 1) * sample))
+        if at_once:
+            return min(at_once, max(rows, 1)), max(samples, 1)
+        return 1, max(1, int((memory - density) // sample))
+
+
+def _bytes(count: float) -> str:
+    """A number of bytes for people."""
+    for unit in ("bytes", "kB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    raise AssertionError("the last unit ends the loop")
 
 
 class MovingSamples(torch.autograd.Function):
-    """Samples that move with the parameters of their densities. All work is left to the backward pass."""
+    """Samples that move with the parameters of their densities. All work is left to the backward pass, which does it in
+    chunks of rows and samples that fit into the memory."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, fixed: Tensor, layer: Layer, paths: Paths, form: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, rows: Tensor, fixed: Tensor, layer: Layer, paths: Paths, form: Tensor, chunks: tuple[int, int]
+    ) -> Tensor:
         ctx.save_for_backward(rows, fixed)
-        ctx.layer, ctx.paths, ctx.form = layer, paths, form
+        ctx.layer, ctx.paths, ctx.form, ctx.chunks = layer, paths, form, chunks
         return fixed.clone()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         rows, fixed = ctx.saved_tensors
-        if fixed.numel() == 0:
-            return torch.zeros_like(rows), None, None, None, None
+        moved = torch.zeros_like(rows, dtype=torch.float64)
 
         def arrange(x: Tensor) -> Tensor:
             """Rows by samples by coordinates, in float64."""
             x = x.detach().to(rows.device, torch.float64)
             return x.reshape(-1, len(rows), x.shape[-1]).transpose(0, 1).contiguous()
 
-        with torch.enable_grad():
-            params, points = rows.detach().double().requires_grad_(), arrange(fixed).requires_grad_()
-            values = Transform(ctx.layer, ctx.paths, params, ctx.form)(points)
-            jacobian = [torch.autograd.grad(value.sum(), points, retain_graph=True)[0] for value in values]
-            # The Jacobian is lower triangular; its transpose is solved from the last coordinate on.
-            adjoint = list(arrange(gradient).unbind(-1))
-            total = torch.zeros((), dtype=torch.float64, device=rows.device)
-            for k in reversed(range(len(values))):
-                adjoint[k] = adjoint[k] / jacobian[k][..., k].clamp_min(1e-280)
-                for j in range(k):
-                    adjoint[j] = adjoint[j] - jacobian[k][..., j] * adjoint[k]
-                total = total - (adjoint[k] * values[k]).sum()
-            (moved,) = torch.autograd.grad(total, params)
-        return moved.to(rows), None, None, None, None
+        if fixed.numel():
+            points, adjoints = arrange(fixed), arrange(gradient)
+            at_once, samples = ctx.chunks
+            for row in range(0, len(rows), at_once):
+                some = slice(row, row + at_once)
+                for sample in range(0, points.shape[1], samples):
+                    part = slice(sample, sample + samples)
+                    moved[some] += _moved(ctx, rows[some], points[some, part], adjoints[some, part])
+        return moved.to(rows), None, None, None, None, None
+
+
+def _moved(ctx: Any, rows: Tensor, points: Tensor, adjoints: Tensor) -> Tensor:
+    """How the adjoints of some samples pull at the parameters of their rows."""
+    with torch.enable_grad():
+        params, points = rows.detach().double().requires_grad_(), points.detach().clone().requires_grad_()
+        values = Transform(ctx.layer, ctx.paths, params, ctx.form)(points)
+        jacobian = [torch.autograd.grad(value.sum(), points, retain_graph=True)[0] for value in values]
+        # The Jacobian is lower triangular; its transpose is solved from the last coordinate on.
+        adjoint = list(adjoints.unbind(-1))
+        total = torch.zeros((), dtype=torch.float64, device=rows.device)
+        for k in reversed(range(len(values))):
+            adjoint[k] = adjoint[k] / jacobian[k][..., k].clamp_min(1e-280)
+            for j in range(k):
+                adjoint[j] = adjoint[j] - jacobian[k][..., j] * adjoint[k]
+            total = total - (adjoint[k] * values[k]).sum()
+        (moved,) = torch.autograd.grad(total, params)
+    return moved
 
 
 class Transform:

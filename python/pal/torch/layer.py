@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ..families import Family
 from ..formula import Constraint, Formula
+from . import _devices
 from ._points import PointOracle
 from .distribution import ConstrainedDistribution
 from .normaliser import Normaliser
@@ -135,6 +136,9 @@ class Layer(nn.Module):
         >>> p.log_prob(torch.tensor([[0.5], [2.0]])).exp().round(decimals=4)
         tensor([1., 0.])
         """
+        if self.normaliser.form is None:
+            # The core integrates over the condition when it is asked.
+            return Normaliser(None, condition)
         return Normaliser(self.integral_form(condition), condition)
 
     def forward(self, outputs: Tensor, normaliser: Normaliser | None = None) -> ConstrainedDistribution:
@@ -197,6 +201,7 @@ class Layer(nn.Module):
         return (self.log_weights(params, normaliser).exp() * self.integrals(params, form)).sum(-1)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Layer:
+        _devices.require_float64(fn(torch.empty(0)).device, "a layer")
         # `float()` and `half()` must not round constants that `double()` will not bring back.
         super()._apply(fn, recurse)
         for name, values in self._all_constants().items():
@@ -204,6 +209,11 @@ class Layer(nn.Module):
             if buffer.is_floating_point() and buffer.dtype != torch.float64:
                 setattr(self, name, torch.from_numpy(values).to(buffer.device))
         return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What the core has compiled for questions is made again where it is needed.
+        compiled = ("_known_moments", "_known_events")
+        return {name: value for name, value in self.__dict__.items() if name not in compiled}
 
     def get_extra_state(self) -> dict[str, str]:
         settings = self.family._core.settings_json

@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::Density;
 use super::cubature::MeshCubature;
 use super::error::DensityError;
+use super::gradient::Cotangents;
 use super::kind::{Expansion, FamilyKind, Form};
 use super::support::Support;
 use super::weights::log_sum_exp;
@@ -136,7 +137,7 @@ impl Family {
         theta.iter().zip(self.offset().iter().cycle()).map(|(theta, offset)| theta - offset).collect()
     }
 
-    fn theta(&self, params: &[f64]) -> Vec<f64> {
+    pub(super) fn theta(&self, params: &[f64]) -> Vec<f64> {
         let mut theta = params.to_vec();
         for row in theta.chunks_mut(self.num_params()) {
             row.iter_mut().zip(self.offset()).for_each(|(theta, offset)| *theta += offset);
@@ -433,101 +434,14 @@ impl Family {
         Ok(count)
     }
 
-    fn check_length(&self, what: &'static str, given: usize, per: usize, rows: usize) -> Result<(), DensityError> {
+    pub(super) fn check_length(
+        &self,
+        what: &'static str,
+        given: usize,
+        per: usize,
+        rows: usize,
+    ) -> Result<(), DensityError> {
         if given == per * rows { Ok(()) } else { Err(DensityError::Length { what, given, wanted: per * rows }) }
-    }
-
-    /// Adds the gradient of `sum_c cotangent_c log I_c` with respect to the coefficients.
-    fn pull_back_integrals(&self, row: &Row, cotangent: &[f64], coefficients: &mut [f64]) {
-        let scales = row.log_integrals.iter().zip(&row.expansion.log_scales);
-        let weights: Vec<f64> = scales
-            .zip(cotangent)
-            .map(|((i, s), g)| if *i == f64::NEG_INFINITY { 0.0 } else { g * (s - i).exp() })
-            .collect();
-        let form = self.kind.normaliser();
-        let mut direct = weights.clone();
-        for (c, weight) in direct.iter_mut().enumerate() {
-            let integral = (row.log_integrals[c] - row.expansion.log_scales[c]).exp();
-            if *weight != 0.0
-                && integral < CANCELLATION * form.largest_scale(1.0)
-                && integral < CANCELLATION * form.scale(&row.expansion.coefficients, c)
-            {
-                *weight = 0.0;
-            }
-        }
-        form.add_gradient(&row.expansion.coefficients, &direct, coefficients);
-        if direct != weights {
-            let rest: Vec<f64> = weights.iter().zip(&direct).map(|(w, d)| w - d).collect();
-            let rules = MeshCubature::new(self.dimension(), self.kind.degree());
-            let functions = self.kind.functions(&row.expansion);
-            for element in &self.support().mesh().elements {
-                rules.visit(element, |t, weight| {
-                    let weights: Vec<f64> = rest.iter().map(|w| w * weight).collect();
-                    functions.add_gradient(&element.bin, t, &weights, coefficients);
-                });
-            }
-        }
-    }
-
-    /// Adds the derivative of `g log p(point)` at fixed integrals.
-    fn add_point(&self, row: &Row, point: &[f64], g: f64, sums: &mut Cotangents) {
-        let n = point.len();
-        let (mut bin, mut t) = (vec![BinIndex::default(); n], vec![0.0; n]);
-        self.support().grid().locate(point, &mut bin, &mut t);
-        if !Grid::in_bin(&t) {
-            return;
-        }
-        let functions = &sums.functions.get_or_insert_with(|| self.kind.functions(&row.expansion)).clone();
-        let logs: Vec<f64> = row
-            .log_weights
-            .iter()
-            .enumerate()
-            .map(|(c, w)| if *w == f64::NEG_INFINITY { *w } else { w + functions.log_value(c, &bin, &t) })
-            .collect();
-        let total = log_sum_exp(logs.iter().copied());
-        if total == f64::NEG_INFINITY {
-            return;
-        }
-        // d log p = sum_c r_c d l_c + sum_c (exp(l_c) / p) d q_c
-        let factors: Vec<f64> = row.log_weights.iter().map(|w| g * (w - total).exp()).collect();
-        if factors.iter().any(|factor| !factor.is_finite()) {
-            // The density is so small that it counts as 0, and a zero of the density contributes nothing.
-            return;
-        }
-        sums.weights.iter_mut().zip(&logs).for_each(|(sum, log)| *sum += g * (log - total).exp());
-        functions.add_gradient(&bin, &t, &factors, &mut sums.coefficients);
-    }
-
-    fn finish(&self, row: &Row, params: &[f64], mut sums: Cotangents, gradient: &mut [f64]) {
-        let theta = self.theta(params);
-        let mut integrals = vec![0.0; row.log_integrals.len()];
-        self.kind.pull_back_weights(&theta, &row.log_integrals, &sums.weights, gradient, &mut integrals);
-        self.pull_back_integrals(row, &integrals, &mut sums.coefficients);
-        self.kind.pull_back(&theta, &sums.coefficients, gradient);
-    }
-}
-
-/// Gradients summed over points.
-struct Cotangents {
-    /// The gradient with respect to `l_c`.
-    weights: Vec<f64>,
-    /// The gradient with respect to the coefficients.
-    coefficients: Vec<f64>,
-    functions: Option<Arc<dyn super::Differentiable>>,
-}
-
-impl Cotangents {
-    fn new(row: &Row, family: &dyn FamilyKind) -> Cotangents {
-        Cotangents {
-            weights: vec![0.0; row.log_weights.len()],
-            coefficients: vec![0.0; family.gradient_len()],
-            functions: None,
-        }
-    }
-
-    fn add(&mut self, other: &Cotangents) {
-        self.weights.iter_mut().zip(&other.weights).for_each(|(a, b)| *a += b);
-        self.coefficients.iter_mut().zip(&other.coefficients).for_each(|(a, b)| *a += b);
     }
 }
 

@@ -31,6 +31,16 @@ pub trait ComponentFunctions: Send + Sync {
         }
     }
 
+    /// Computes `sum_c weights_c q_c` at many points of a bin, given as in [`ComponentFunctions::values_at_points`].
+    fn mixture_at_points(&self, weights: &[f64], bin: &[BinIndex], points: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let mut values = vec![0.0; out.len()];
+        for (component, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
+            self.values_at_points(component, bin, points, &mut values);
+            out.iter_mut().zip(&values).for_each(|(out, value)| *out += weight * value);
+        }
+    }
+
     /// The logarithm of the value of one component. A kind of family whose values may underflow overrides this.
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
         self.value(component, bin, t).ln()
@@ -61,4 +71,27 @@ pub trait ChebyshevSeries: ComponentFunctions {
 pub trait Differentiable: ChebyshevSeries {
     /// Adds to `gradient` the derivative of `sum_c weights_c q_c` at a point with respect to the coefficients.
     fn add_gradient(&self, bin: &[BinIndex], t: &[f64], weights: &[f64], gradient: &mut [f64]);
+
+    /// Adds to `gradient` the derivative of `sum_i factors_i sum_c weights_c q_c(point_i)` with respect to the
+    /// coefficients, and to `sums` what every component contributes to this sum. The points of one bin are given as in
+    /// [`ComponentFunctions::values_at_points`].
+    fn add_gradient_at_points(
+        &self,
+        bin: &[BinIndex],
+        points: &[f64],
+        factors: &[f64],
+        weights: &[f64],
+        sums: &mut [f64],
+        gradient: &mut [f64],
+    ) {
+        let count = factors.len();
+        let (mut t, mut scaled, mut values) = (vec![0.0; bin.len()], weights.to_vec(), vec![0.0; weights.len()]);
+        for (i, factor) in factors.iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
+            t.iter_mut().enumerate().for_each(|(j, t)| *t = points[j * count + i]);
+            scaled.iter_mut().zip(weights).for_each(|(scaled, weight)| *scaled = factor * weight);
+            self.values(bin, &t, &mut values);
+            sums.iter_mut().zip(values.iter().zip(&scaled)).for_each(|(sum, (q, w))| *sum += q * w);
+            self.add_gradient(bin, &t, &scaled, gradient);
+        }
+    }
 }

@@ -137,6 +137,11 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
         None
     }
 
+    /// The patches of other elements on the same grid, such as the part of the support where an event holds.
+    fn patches_within(&self, _mesh: &Mesh) -> Result<Option<Box<dyn PatchSearch>>, DensityError> {
+        Ok(None)
+    }
+
     /// The fused pass in float32, if this kind has one.
     fn kernel_f32(&self) -> Option<&dyn RowKernel<f32>> {
         None

@@ -55,6 +55,7 @@ mod family;
 mod file;
 pub(crate) mod functions;
 pub(crate) mod gauss;
+pub(crate) mod gradient;
 pub(crate) mod grid;
 mod histogram;
 mod kind;

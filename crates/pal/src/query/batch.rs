@@ -17,23 +17,31 @@ const AT_LEAST_ONE: &str = "an empty list of parameters was refused";
 /// To draw a sample without preparation costs about as much as to prepare this many elements.
 const FEW: usize = 8;
 
+/// Whether to draw samples without preparation: with many samples of each density it pays to know the masses of all
+/// elements.
+pub(super) fn few_samples(count: usize, elements: usize) -> bool {
+    count <= 1 || count.saturating_mul(FEW) < elements
+}
+
+/// Draws `count` samples of each density.
+pub(super) fn sample_each(densities: &[Density], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
+    let draw = |(row, density): (usize, &Density)| {
+        let sampler = density.sampler()?;
+        Ok(sampler.sample_from(row as u64 * count as u64, count, seed))
+    };
+    let parts: Vec<Vec<f64>> = densities.par_iter().enumerate().map(draw).collect::<Result<_, QueryError>>()?;
+    Ok(parts.concat())
+}
+
 impl Family {
     /// Draws `count` independent samples for each parameter vector, row by row. The same seed gives the same samples
     /// for any number of threads.
     pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
         check_memory((params.len() / self.num_params()).saturating_mul(count), self.dimension())?;
-        // With many samples of each density it pays to know the masses of all elements.
-        let few = count <= 1 || count.saturating_mul(FEW) < self.support().elements();
-        if few {
+        if few_samples(count, self.support().elements()) {
             return RowSampler::new(self).sample(params, count, seed);
         }
-        let draw = |(row, density): (usize, &Density)| {
-            let sampler = density.sampler()?;
-            Ok(sampler.sample_from(row as u64 * count as u64, count, seed))
-        };
-        let densities = self.densities(params)?;
-        let parts: Vec<Vec<f64>> = densities.par_iter().enumerate().map(draw).collect::<Result<_, QueryError>>()?;
-        Ok(parts.concat())
+        sample_each(&self.densities(params)?, count, seed)
     }
 
     /// The mode under each parameter vector.

@@ -39,6 +39,17 @@ pub enum QueryError {
         /// How many numbers make up a row.
         wanted: usize,
     },
+    /// Adaptive cubature would take too many evaluations of the density before it could begin to adapt.
+    #[error(
+        "the integral needs {needed:.1e} evaluations of every density, more than the limit of {limit:.1e}; estimate it \
+         from samples instead"
+    )]
+    Evaluations {
+        /// The number of evaluations of one density.
+        needed: f64,
+        /// The largest number.
+        limit: usize,
+    },
     /// There is not enough memory for the samples.
     #[error("there is no memory for {0} samples at once; draw them in parts")]
     Memory(usize),

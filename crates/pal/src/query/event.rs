@@ -4,14 +4,17 @@
 //! unnormalised density over a set. The set `phi and gamma` is cut along the grid of the density, so that the
 //! components are polynomials on its elements too.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use super::batch::{few_samples, sample_each};
 use super::error::QueryError;
+use super::rows::RowSampler;
+use super::sample::check_memory;
 use crate::density::Density;
 use crate::density::cubature::MeshCubature;
-use crate::density::{BinIndex, ChebyshevSeries, Family, Form, Support};
+use crate::density::{BinIndex, ChebyshevSeries, Family, Form, PatchSearch, Row, Support};
 use crate::formula::Formula;
 
 /// A formula compiled on a family, whose probability is asked under many parameter vectors.
@@ -19,6 +22,8 @@ pub struct Event {
     family: Family,
     support: Arc<Support>,
     form: Box<dyn Form>,
+    /// See [`Event::patches`]; made when first needed.
+    patches: OnceLock<Option<Box<dyn PatchSearch>>>,
 }
 
 impl Family {
@@ -39,7 +44,7 @@ impl Family {
     pub fn event(&self, condition: &Formula) -> Result<Event, QueryError> {
         let support = restrict(self.support(), condition)?;
         let form = self.kind().form(support.mesh(), &[])?;
-        Ok(Event { family: self.clone(), support: Arc::new(support), form })
+        Ok(Event { family: self.clone(), support: Arc::new(support), form, patches: OnceLock::new() })
     }
 
     /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a
@@ -56,7 +61,7 @@ impl Family {
 }
 
 /// The part of a support where a condition over reals holds.
-fn restrict(support: &Support, condition: &Formula) -> Result<Support, QueryError> {
+pub(super) fn restrict(support: &Support, condition: &Formula) -> Result<Support, QueryError> {
     if let Some(var) = condition.boolean_variables().into_iter().next() {
         return Err(QueryError::Variables(format!(
             "the condition uses the Boolean variable `{var}`; densities are over reals"
@@ -66,6 +71,11 @@ fn restrict(support: &Support, condition: &Formula) -> Result<Support, QueryErro
 }
 
 impl Event {
+    /// The family that the formula was compiled on.
+    pub fn family(&self) -> &Family {
+        &self.family
+    }
+
     /// The part of the support where the formula holds.
     pub fn support(&self) -> &Arc<Support> {
         &self.support
@@ -73,15 +83,53 @@ impl Event {
 
     /// The probability of the formula under each parameter vector.
     pub fn probability(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
-        let rows = self.family.proper_rows(params)?;
+        let parts = self.component_probabilities(&self.family.proper_rows(params)?);
+        Ok(parts.iter().map(|part| part.iter().sum::<f64>().clamp(0.0, 1.0)).collect())
+    }
+
+    /// What every component contributes to the probability of the formula, for each row.
+    pub(super) fn component_probabilities(&self, rows: &[Row]) -> Vec<Vec<f64>> {
         let expansions: Vec<_> = rows.iter().map(|row| row.expansion.clone()).collect();
         let integrals = self.family.integrals(&*self.form, &self.support, &[], &expansions);
         let parts = rows.iter().zip(integrals.chunks(self.family.num_components()));
-        let probability = |(row, integrals): (&crate::density::Row, &[f64])| {
-            let sum: f64 = row.weights().iter().zip(integrals).map(|(w, i)| if *i == 0.0 { 0.0 } else { w * i }).sum();
-            sum.clamp(0.0, 1.0)
+        let products = |(row, integrals): (&Row, &[f64])| {
+            let terms = row.weights().into_iter().zip(integrals).map(|(w, i)| if *i == 0.0 { 0.0 } else { w * i });
+            terms.collect()
         };
-        Ok(parts.map(probability).collect())
+        parts.map(products).collect()
+    }
+
+    /// The patches of the part where the formula holds, if the kind of family knows their masses.
+    pub(super) fn patches(&self) -> Result<Option<&dyn PatchSearch>, QueryError> {
+        if self.patches.get().is_none() {
+            // Made before the cell is locked: a thread that waits for others here may be given work that asks for the
+            // same.
+            let made = self.family.kind().patches_within(self.support.mesh())?;
+            return Ok(self.patches.get_or_init(|| made).as_deref());
+        }
+        Ok(self.patches.get().and_then(|known| known.as_deref()))
+    }
+
+    /// Draws `count` independent samples for each parameter vector, given that the formula holds, row by row. The same
+    /// seed gives the same samples for any number of threads.
+    ///
+    /// ```
+    /// use pal::density::{Family, SplineSettings};
+    /// use pal::{formula::reals, region::Region};
+    /// let [x, y] = reals(["x", "y"]);
+    /// let square = Region::new(&(x.between(0, 1) & y.between(0, 1)).into())?;
+    /// let family = Family::new(&square, &SplineSettings::default().into())?;
+    /// let event = family.event(&x.le(&y))?;
+    /// let samples = event.sample(&family.random_params(10, 1), 3, 7)?;
+    /// assert!(samples.len() == 60 && samples.chunks(2).all(|point| point[0] <= point[1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
+        check_memory((params.len() / self.family.num_params()).saturating_mul(count), self.family.dimension())?;
+        if few_samples(count, self.support.elements()) {
+            return RowSampler::within(self)?.sample(params, count, seed);
+        }
+        sample_each(&self.condition(params)?, count, seed)
     }
 
     /// The density given that the formula holds, for each parameter vector.
@@ -114,7 +162,7 @@ impl Density {
     }
 
     /// The density restricted to a part of its support.
-    fn restricted_to(&self, support: Arc<Support>) -> Result<Density, QueryError> {
+    pub(super) fn restricted_to(&self, support: Arc<Support>) -> Result<Density, QueryError> {
         self.renormalised(support, self.functions.clone()).ok_or(QueryError::Impossible)
     }
 

@@ -34,69 +34,40 @@ impl Density {
 
     /// Substitutes given values into the constraint.
     pub(super) fn slice_support(&self, values: &[(&str, f64)]) -> Result<SlicedSupport, QueryError> {
-        let constraint = self.support.constraint();
-        let n = self.dimension();
-        let mut fixed: Vec<Option<f64>> = vec![None; n];
-        let mut substitution = Substitution::new();
-        for (name, value) in values {
-            let axis = self.axis(name)?;
-            if fixed[axis].is_some() {
-                return Err(QueryError::Variables(format!("`{name}` is given twice")));
-            }
-            let exact = number::from_f64(*value).map_err(|_| QueryError::Value(Var::new(name), *value))?;
-            substitution = substitution.real(name, Linear::from(exact));
-            fixed[axis] = Some(*value);
-        }
-        if values.len() == n {
-            return Err(QueryError::Variables("all variables are given; leave at least one free".to_string()));
-        }
-        let kept: Vec<usize> = (0..n).filter(|axis| fixed[*axis].is_none()).collect();
-        let mut sliced = Constraint {
-            formula: constraint.formula.substitute(&substitution),
-            reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
-            booleans: Vec::new(),
-        };
-        let axes = self.support.grid().axes();
-        let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
-        let mesh = |constraint: &Constraint| -> Result<Support, DensityError> {
-            Support::new(&Region::new(constraint)?, &grid)
-        };
-        let mut support = mesh(&sliced)?;
-        // Parts of the constraint without volume may lie outside of the box and have volume in the slice. The density
-        // is 0 on them.
-        if support.mesh().elements.iter().any(|element| is_outside_box(element, kept.len())) {
-            for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
-                let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
-                sliced.formula = sliced.formula & real(var.name()).between(low, high);
-            }
-            support = mesh(&sliced)?;
-        }
-        let support = Arc::new(support);
-        let (mut bin, mut t) = ([BinIndex::default(); MAX_DIMENSION], [0.0; MAX_DIMENSION]);
-        for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
-            let b = axes[axis].bin_of(value);
-            (bin[axis], t[axis]) = (b, axes[axis].local(b, value));
-        }
-        Ok(SlicedSupport { support, kept, bin, t })
+        SlicedSupport::new(&self.support, values)
     }
 
     /// The density on a sliced support, normalised.
     pub(super) fn on_slice(&self, slice: &SlicedSupport, values: &[(&str, f64)]) -> Result<Density, QueryError> {
-        let functions = Arc::new(FixedCoordinates::new(self.functions.clone(), slice, self.dimension())?);
-        self.renormalised(slice.support.clone(), functions).ok_or_else(|| {
+        self.on_slice_of_row(slice, || {
             let text: Vec<String> = values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            QueryError::NoDensity(text.join(", "))
+            text.join(", ")
         })
+    }
+
+    /// The density on a sliced support, normalised; where that is not possible, an error with a description of it.
+    pub(super) fn on_slice_of_row(
+        &self,
+        slice: &SlicedSupport,
+        describe: impl Fn() -> String,
+    ) -> Result<Density, QueryError> {
+        let functions = Arc::new(FixedCoordinates::new(self.functions.clone(), slice, self.dimension())?);
+        let density = self.renormalised(slice.support.clone(), functions);
+        density.ok_or_else(|| QueryError::NoDensity(describe()))
     }
 
     /// The axis of a variable.
     pub(super) fn axis(&self, name: &str) -> Result<usize, QueryError> {
-        let reals = &self.support.constraint().reals;
-        reals.iter().position(|var| var.name() == name).ok_or_else(|| {
-            let names: Vec<String> = reals.iter().map(|var| format!("`{var}`")).collect();
-            QueryError::Variables(format!("there is no variable `{name}`; there is {}", names.join(", ")))
-        })
+        axis_of(&self.support, name)
     }
+}
+
+fn axis_of(support: &Support, name: &str) -> Result<usize, QueryError> {
+    let reals = &support.constraint().reals;
+    reals.iter().position(|var| var.name() == name).ok_or_else(|| {
+        let names: Vec<String> = reals.iter().map(|var| format!("`{var}`")).collect();
+        QueryError::Variables(format!("there is no variable `{name}`; there is {}", names.join(", ")))
+    })
 }
 
 /// Whether an element does not lie inside its bin.
@@ -113,6 +84,77 @@ pub(super) struct SlicedSupport {
     bin: [BinIndex; MAX_DIMENSION],
     t: [f64; MAX_DIMENSION],
 }
+
+impl SlicedSupport {
+    /// Substitutes given values into the constraint.
+    pub(super) fn new(support: &Support, values: &[(&str, f64)]) -> Result<SlicedSupport, QueryError> {
+        let constraint = support.constraint();
+        let n = support.dimension();
+        let mut fixed: Vec<Option<f64>> = vec![None; n];
+        let mut substitution = Substitution::new();
+        for (name, value) in values {
+            let axis = axis_of(support, name)?;
+            if fixed[axis].is_some() {
+                return Err(QueryError::Variables(format!("`{name}` is given twice")));
+            }
+            let exact = number::from_f64(*value).map_err(|_| QueryError::Value(Var::new(name), *value))?;
+            substitution = substitution.real(name, Linear::from(exact));
+            fixed[axis] = Some(*value);
+        }
+        if values.len() == n {
+            return Err(QueryError::Variables("all variables are given; leave at least one free".to_string()));
+        }
+        let kept: Vec<usize> = (0..n).filter(|axis| fixed[*axis].is_none()).collect();
+        let mut sliced = Constraint {
+            formula: constraint.formula.substitute(&substitution),
+            reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
+            booleans: Vec::new(),
+        };
+        let axes = support.grid().axes();
+        let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
+        let mesh = |constraint: &Constraint| -> Result<Support, DensityError> {
+            Support::new(&Region::new(constraint)?, &grid)
+        };
+        let mut sliced_support = mesh(&sliced)?;
+        // Parts of the constraint without volume may lie outside of the box and have volume in the slice. The density
+        // is 0 on them.
+        if sliced_support.mesh().elements.iter().any(|element| is_outside_box(element, kept.len())) {
+            for (axis, var) in grid.axes().iter().zip(&sliced.reals) {
+                let (low, high) = (axis.edges()[0].clone(), axis.edges()[axis.bins()].clone());
+                sliced.formula = sliced.formula & real(var.name()).between(low, high);
+            }
+            sliced_support = mesh(&sliced)?;
+        }
+        let support = Arc::new(sliced_support);
+        let (mut bin, mut t) = ([BinIndex::default(); MAX_DIMENSION], [0.0; MAX_DIMENSION]);
+        for (axis, value) in fixed.iter().enumerate().filter_map(|(axis, value)| Some((axis, (*value)?))) {
+            let b = axes[axis].bin_of(value);
+            (bin[axis], t[axis]) = (b, axes[axis].local(b, value));
+        }
+        Ok(SlicedSupport { support, kept, bin, t })
+    }
+
+    /// The support of the variables that are not given.
+    pub(super) fn support(&self) -> &Arc<Support> {
+        &self.support
+    }
+
+    /// The axes of the variables that are not given.
+    pub(super) fn kept(&self) -> &[usize] {
+        &self.kept
+    }
+
+    /// Bin and local coordinates in all variables.
+    pub(super) fn full(&self, bin: &[BinIndex], t: &[f64]) -> FullCoordinates {
+        let (mut full_bin, mut full_t) = (self.bin, self.t);
+        self.kept.iter().zip(bin).for_each(|(axis, b)| full_bin[*axis] = *b);
+        self.kept.iter().zip(t).for_each(|(axis, t)| full_t[*axis] = *t);
+        (full_bin, full_t)
+    }
+}
+
+/// Bins and local coordinates in as many variables as there may be.
+pub(super) type FullCoordinates = ([BinIndex; MAX_DIMENSION], [f64; MAX_DIMENSION]);
 
 /// Component functions with some coordinates fixed.
 struct FixedCoordinates {

@@ -44,6 +44,8 @@
 //! - `event`: probabilities of formulas and conditioning on them. [`Event`], [`Density::probability`],
 //!   [`Density::condition`].
 //! - `given`: conditioning on values of variables. [`Density::given`], [`Family::given`].
+//! - `given_rows`: other values for every parameter vector. [`GivenRows`], [`Family::given_rows`].
+//! - `moments`: probabilities and moments on an event, with derivatives. [`EventMoments`], [`Family::event_moments`].
 //! - `shape`: marginals, distribution function, entropy and mode of one density. [`Density::marginal`],
 //!   [`Density::cdf`], [`Density::entropy`], [`Density::mode`].
 //! - `batch`: queries for many parameter vectors. [`Family::sample`], [`Family::modes`], [`Family::marginals`].
@@ -56,6 +58,8 @@
 //! - `walk`: one sample inside one element, coordinate by coordinate.
 //! - `mode`: the search for a mode. [`Mode`], [`ModeOptions`], [`ModeStop`].
 //! - `entropy`: the adaptive cubature of entropies. [`Entropy`], [`EntropyOptions`].
+//! - `information`: entropies and divergences of many parameter vectors, with derivatives. [`Information`],
+//!   [`Family::information`], [`Family::divergence`].
 //! - `error`: why a question has no answer. [`QueryError`].
 //!
 //! A new query on one density is a method of [`Density`] in a file of its own; if it makes sense for a batch, a method
@@ -72,7 +76,11 @@
 //! [`Density::mean`]: crate::density::Density::mean
 //! [`Density::sample`]: crate::density::Density::sample
 //! [`Family`]: crate::density::Family
+//! [`Family::divergence`]: crate::density::Family::divergence
 //! [`Family::given`]: crate::density::Family::given
+//! [`Family::given_rows`]: crate::density::Family::given_rows
+//! [`Family::event_moments`]: crate::density::Family::event_moments
+//! [`Family::information`]: crate::density::Family::information
 //! [`Family::sample`]: crate::density::Family::sample
 //! [`Family::modes`]: crate::density::Family::modes
 //! [`Family::marginals`]: crate::density::Family::marginals
@@ -83,8 +91,11 @@ mod error;
 mod event;
 mod expectation;
 mod given;
+mod given_rows;
+mod information;
 mod marginal;
 mod mode;
+mod moments;
 mod rows;
 mod sample;
 mod shape;
@@ -96,6 +107,9 @@ pub use entropy::{Entropy, EntropyOptions};
 pub use error::QueryError;
 pub use event::Event;
 pub use expectation::Expectation;
+pub use given_rows::GivenRows;
+pub use information::Information;
 pub use marginal::{Marginal, MarginalPiece, NotAProbability};
 pub use mode::{Mode, ModeOptions, ModeStop};
+pub use moments::EventMoments;
 pub use sample::Sampler;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::error::QueryError;
+use super::event::Event;
 use super::sample::{NEGLIGIBLE, move_inside};
 use super::walk::{PointValues, Rules, Target, Walk};
 use crate::density::mesh::ElementIndex;
@@ -23,10 +24,12 @@ use crate::random::Stream;
 /// The number of rows of one task: whole groups of lanes, whatever their number is.
 const BLOCK: usize = 32;
 
-/// A family prepared for few samples of each of many densities.
+/// A family, or an event, prepared for few samples of each of many densities.
 pub(super) struct RowSampler<'f> {
     family: &'f Family,
     support: &'f Support,
+    /// What the densities are conditioned on.
+    event: Option<&'f Event>,
     rules: Arc<Rules>,
     patches: Option<&'f dyn PatchSearch>,
     /// The elements in which no point was found.
@@ -52,13 +55,27 @@ struct RowDraw {
 
 impl<'f> RowSampler<'f> {
     pub fn new(family: &'f Family) -> RowSampler<'f> {
-        let support = family.support();
+        RowSampler::on(family, family.support(), None, family.kind().patches())
+    }
+
+    /// Samples given that an event holds.
+    pub fn within(event: &'f Event) -> Result<RowSampler<'f>, QueryError> {
+        Ok(RowSampler::on(event.family(), event.support(), Some(event), event.patches()?))
+    }
+
+    fn on(
+        family: &'f Family,
+        support: &'f Support,
+        event: Option<&'f Event>,
+        patches: Option<&'f dyn PatchSearch>,
+    ) -> RowSampler<'f> {
         let anchors = support.mesh().element_indices().zip(support.anchors());
         RowSampler {
             family,
             support,
+            event,
             rules: Rules::shared(family.dimension(), family.kind().degree()),
-            patches: family.kind().patches(),
+            patches,
             without_anchor: anchors.filter(|(_, anchor)| anchor.is_none()).map(|(index, _)| index).collect(),
         }
     }
@@ -134,7 +151,8 @@ impl<'f> RowSampler<'f> {
         let each = params.chunks(self.family.num_params());
         let (theta, expansions) = self.family.expansions(params)?;
         let known = theta.chunks(self.family.num_params()).map(|theta| kind.log_component_probabilities(theta));
-        if self.without_anchor.is_empty()
+        if self.event.is_none()
+            && self.without_anchor.is_empty()
             && let Some(known) = known.collect::<Option<Vec<Vec<f64>>>>()
         {
             let prepare = |((expansion, logs), params): ((Expansion, Vec<f64>), &'p [f64])| {
@@ -143,18 +161,31 @@ impl<'f> RowSampler<'f> {
             };
             return Ok(expansions.into_iter().zip(known).zip(each).map(prepare).collect());
         }
-        let rows = self.family.proper_rows(params)?.into_iter().zip(each);
-        rows.map(|(row, params)| {
-            self.check_lost_mass(&row)?;
-            let logs = row.log_weights.iter().zip(&row.log_integrals).zip(&row.expansion.log_scales);
-            let probabilities = logs.map(|((weight, integral), scale)| (weight - scale + integral).exp()).collect();
-            Ok(PreparedRow { params, expansion: row.expansion, probabilities })
-        })
-        .collect()
+        let rows = self.family.proper_rows(params)?;
+        let given = self.event.map(|event| event.component_probabilities(&rows));
+        rows.into_iter()
+            .zip(each)
+            .enumerate()
+            .map(|(at, (row, params))| {
+                let probabilities: Vec<f64> = match &given {
+                    Some(given) => given[at].clone(),
+                    None => {
+                        let logs = row.log_weights.iter().zip(&row.log_integrals).zip(&row.expansion.log_scales);
+                        logs.map(|((weight, integral), scale)| (weight - scale + integral).exp()).collect()
+                    }
+                };
+                let mass = probabilities.iter().sum();
+                if !(mass > 0.0) {
+                    return Err(QueryError::Impossible);
+                }
+                self.check_lost_mass(&row, mass)?;
+                Ok(PreparedRow { params, expansion: row.expansion, probabilities })
+            })
+            .collect()
     }
 
-    /// Refuses a density with too much mass where there is no point to hand out.
-    fn check_lost_mass(&self, row: &Row) -> Result<(), QueryError> {
+    /// Refuses a density with too large a part of its mass where there is no point to hand out.
+    fn check_lost_mass(&self, row: &Row, mass: f64) -> Result<(), QueryError> {
         if self.without_anchor.is_empty() {
             return Ok(());
         }
@@ -165,6 +196,7 @@ impl<'f> RowSampler<'f> {
             memory.add_masses(&*functions, components, element, &self.rules.cubature, &mut masses);
         }
         let lost: f64 = row.weights().iter().zip(masses).map(|(weight, mass)| weight * mass.max(0.0)).sum();
+        let lost = lost / mass;
         if lost <= NEGLIGIBLE * (1.0 - lost) { Ok(()) } else { Err(QueryError::NoFloat64Point(lost)) }
     }
 
@@ -220,7 +252,12 @@ impl<'f> RowSampler<'f> {
     /// point: further random numbers choose among all others.
     fn otherwise(&self, prepared: &PreparedRow<'_>, mut draw: RowDraw) -> Result<Vec<f64>, QueryError> {
         let fresh: Vec<f64> = draw.uniforms.iter().map(|_| draw.stream.unit()).collect();
-        self.family.density(prepared.params)?.sampler()?.transform(&fresh)
+        let density = self.family.density(prepared.params)?;
+        let density = match self.event {
+            Some(event) => density.restricted_to(event.support().clone())?,
+            None => density,
+        };
+        density.sampler()?.transform(&fresh)
     }
 }
 

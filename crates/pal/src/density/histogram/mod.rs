@@ -358,6 +358,10 @@ impl FamilyKind for HistogramMixture {
         Some(&**made)
     }
 
+    fn patches_within(&self, mesh: &Mesh) -> Result<Option<Box<dyn PatchSearch>>, DensityError> {
+        Ok(Some(Box::new(HistogramPatches::new(mesh))))
+    }
+
     fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
         let (n, grid) = (self.support.dimension(), self.support.grid());
         let mut params = Vec::with_capacity(self.num_params());

@@ -7,7 +7,7 @@ use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
-use crate::density::lanes::{LaneWork, Simd, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Simd, dispatch};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -56,6 +56,133 @@ impl LaneWork for ProductsOfSquares<'_> {
     }
 }
 
+/// The Bernstein polynomials of degree 3 along every axis at points, one point per lane. Lanes without a point are in
+/// the middle of the bin.
+#[inline(always)]
+fn bernstein<const N: usize>(points: &[f64], count: usize, block: usize) -> [[Lanes<f64>; CUBIC]; N] {
+    let present = (count - block).min(LANES);
+    let mut all = [[Lanes::zero(); CUBIC]; N];
+    for (axis, basis) in all.iter_mut().enumerate() {
+        let mut t = Lanes::splat(0.5);
+        t.0[..present].copy_from_slice(&points[axis * count + block..][..present]);
+        let s = Lanes::splat(1.0) - t;
+        let (ss, tt) = (s * s, t * t);
+        *basis = [ss * s, (ss * t).times(3.0), (tt * s).times(3.0), tt * t];
+    }
+    all
+}
+
+/// A cubic at points whose Bernstein polynomials are known.
+#[inline(always)]
+fn cubic_at(cubic: &[f64], basis: &[Lanes<f64>; CUBIC]) -> Lanes<f64> {
+    let mut value = basis[0].times(cubic[0]);
+    for (b, basis) in cubic[1..].iter().zip(&basis[1..]) {
+        value.add_times(*basis, *b);
+    }
+    value
+}
+
+/// The weighted sum of all components at many points, in N variables.
+struct MixtureAtPoints<'p, const N: usize> {
+    functions: &'p SplineFunctions,
+    weights: &'p [f64],
+    bin: &'p [BinIndex],
+    points: &'p [f64],
+    out: &'p mut [f64],
+}
+
+impl<const N: usize> LaneWork for MixtureAtPoints<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let count = self.out.len();
+        for block in (0..count).step_by(LANES) {
+            let bases = bernstein::<N>(self.points, count, block);
+            let mut total = Lanes::zero();
+            for (m, weight) in self.weights.iter().enumerate() {
+                let mut root = cubic_at(self.functions.cubic(m, 0, self.bin), &bases[0]);
+                for axis in 1..N {
+                    root = root * cubic_at(self.functions.cubic(m, axis, self.bin), &bases[axis]);
+                }
+                total.add_times(root * root, *weight);
+            }
+            let out = &mut self.out[block..];
+            let present = out.len().min(LANES);
+            out[..present].copy_from_slice(&total.0[..present]);
+        }
+    }
+}
+
+/// The derivatives of a weighted sum over points, in N variables: see [`Differentiable::add_gradient_at_points`].
+struct GradientAtPoints<'p, const N: usize> {
+    functions: &'p SplineFunctions,
+    bin: &'p [BinIndex],
+    points: &'p [f64],
+    factors: &'p [f64],
+    weights: &'p [f64],
+    sums: &'p mut [f64],
+    gradient: &'p mut [f64],
+}
+
+impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        let count = self.factors.len();
+        for block in (0..count).step_by(LANES) {
+            let bases = bernstein::<N>(self.points, count, block);
+            let present = (count - block).min(LANES);
+            let mut factors = Lanes::zero();
+            factors.0[..present].copy_from_slice(&self.factors[block..block + present]);
+            for (m, weight) in self.weights.iter().enumerate() {
+                let mut values = [Lanes::zero(); N];
+                for (axis, value) in values.iter_mut().enumerate() {
+                    *value = cubic_at(self.functions.cubic(m, axis, self.bin), &bases[axis]);
+                }
+                let mut root = factors.times(*weight);
+                for value in &values {
+                    root = root * *value;
+                }
+                // `root` is the factor times the product of all cubics; a square needs that product once more.
+                for axis in 0..N {
+                    let mut others = root;
+                    for (k, value) in values.iter().enumerate() {
+                        if k != axis {
+                            others = others * *value;
+                        }
+                    }
+                    let at = m * self.functions.length + self.functions.starts[axis] + self.bin[axis].get() * CUBIC;
+                    let mut moments = [0.0; CUBIC];
+                    for (moment, basis) in moments.iter_mut().zip(&bases[axis]) {
+                        *moment = sum(others * *basis);
+                    }
+                    let gradient = &mut self.gradient[at..at + CUBIC];
+                    gradient.iter_mut().zip(&moments).for_each(|(g, moment)| *g += 2.0 * moment);
+                    if axis == 0 {
+                        // The cubic itself is a sum of Bernstein polynomials.
+                        let cubic = self.functions.cubic(m, 0, self.bin);
+                        self.sums[m] += cubic.iter().zip(&moments).map(|(b, moment)| b * moment).sum::<f64>();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The sum of all lanes, always in the same order: in four sums side by side.
+#[inline(always)]
+fn sum(lanes: Lanes<f64>) -> f64 {
+    let mut sums = [0.0; 4];
+    for part in lanes.0.chunks_exact(4) {
+        for (sum, x) in sums.iter_mut().zip(part) {
+            *sum += x;
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3])
+}
+
 impl ComponentFunctions for SplineFunctions {
     fn components(&self) -> usize {
         self.components
@@ -83,6 +210,16 @@ impl ComponentFunctions for SplineFunctions {
             cubic.copy_from_slice(self.cubic(component, axis, bin));
         }
         dispatch(ProductsOfSquares { cubics: &cubics[..bin.len()], points, out });
+    }
+
+    fn mixture_at_points(&self, weights: &[f64], bin: &[BinIndex], points: &[f64], out: &mut [f64]) {
+        match bin.len() {
+            1 => dispatch(MixtureAtPoints::<1> { functions: self, weights, bin, points, out }),
+            2 => dispatch(MixtureAtPoints::<2> { functions: self, weights, bin, points, out }),
+            3 => dispatch(MixtureAtPoints::<3> { functions: self, weights, bin, points, out }),
+            MAX_SPLINE_DIMENSION => dispatch(MixtureAtPoints::<4> { functions: self, weights, bin, points, out }),
+            n => unreachable!("splines have at most {MAX_SPLINE_DIMENSION} variables, not {n}"),
+        }
     }
 
     fn log_value(&self, component: usize, bin: &[BinIndex], t: &[f64]) -> f64 {
@@ -132,6 +269,27 @@ impl Differentiable for SplineFunctions {
                 let at = m * self.length + self.starts[j] + bin[j].get() * CUBIC;
                 gradient[at..at + CUBIC].iter_mut().zip(&bases[j]).for_each(|(g, p)| *g += factor * p);
             }
+        }
+    }
+
+    fn add_gradient_at_points(
+        &self,
+        bin: &[BinIndex],
+        points: &[f64],
+        factors: &[f64],
+        weights: &[f64],
+        sums: &mut [f64],
+        gradient: &mut [f64],
+    ) {
+        let functions = self;
+        match bin.len() {
+            1 => dispatch(GradientAtPoints::<1> { functions, bin, points, factors, weights, sums, gradient }),
+            2 => dispatch(GradientAtPoints::<2> { functions, bin, points, factors, weights, sums, gradient }),
+            3 => dispatch(GradientAtPoints::<3> { functions, bin, points, factors, weights, sums, gradient }),
+            MAX_SPLINE_DIMENSION => {
+                dispatch(GradientAtPoints::<4> { functions, bin, points, factors, weights, sums, gradient })
+            }
+            n => unreachable!("splines have at most {MAX_SPLINE_DIMENSION} variables, not {n}"),
         }
     }
 }

@@ -393,6 +393,10 @@ impl FamilyKind for SplineMixture {
         Some(&**made)
     }
 
+    fn patches_within(&self, mesh: &Mesh) -> Result<Option<Box<dyn PatchSearch>>, DensityError> {
+        Ok(Some(Box::new(SplinePatches::new(mesh, Arc::new(BinForm::compile(mesh, &[])?)))))
+    }
+
     fn kernel_f32(&self) -> Option<&dyn RowKernel<f32>> {
         Some(self.kernels.f32.get_or_init(|| SplineKernel::new(self)))
     }

@@ -567,6 +567,12 @@ impl FamilyKind for SumOfSquares {
         Some(&**self.patches.get_or_init(|| made))
     }
 
+    fn patches_within(&self, mesh: &Mesh) -> Result<Option<Box<dyn PatchSearch>>, DensityError> {
+        let rules = MeshCubature::new(self.support.dimension(), degree(&self.settings));
+        let form = GramForm { gram: Some(self.gram(mesh, &[])?), ..self.form.clone() };
+        Ok(Some(Box::new(SquaresPatches::new(mesh, &self.tensors, form, &rules))))
+    }
+
     fn start(&self, _clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
         let square = |_| {
             // The constant comes first: a flat density. The rest tells the squares apart.

@@ -145,6 +145,18 @@ pub(crate) fn entropy(
     }
 }
 
+/// A tolerance from which on few digits are asked for.
+pub(in crate::query) const FEW_DIGITS: f64 = 1e-4;
+
+/// The number of nodes per axis of the best rule for entropies of many densities. To a few digits the
+/// nodes that would do for the polynomial itself are enough for its product with its logarithm; for more digits there
+/// are three more.
+pub(in crate::query) fn rule_nodes(dimension: usize, degree: usize, tolerance: f64) -> usize {
+    let per_axis = (NODES.powf(1.0 / dimension as f64) + 1e-9) as usize;
+    let more = if tolerance >= FEW_DIGITS { 1 } else { 4 };
+    (degree / 2 + more).max(4).min(per_axis).max(3)
+}
+
 /// Takes the leaves with the largest errors: as many as make a round of work, and none with an error that hardly
 /// matters.
 fn worst(heap: &mut BinaryHeap<Leaf>, affordable: usize) -> Vec<Leaf> {
@@ -204,7 +216,7 @@ impl Estimator {
 }
 
 /// Cuts an element in two at the middle of its longest edge.
-fn halves(element: &Element) -> [Element; 2] {
+pub(in crate::query) fn halves(element: &Element) -> [Element; 2] {
     let shapes = match &element.shape {
         Shape::Cuboid(low, high) => {
             let side = |axis: &usize| high[*axis] - low[*axis];
