@@ -112,6 +112,7 @@
 
 pub mod checksum;
 pub mod density;
+mod double_double;
 pub mod formula;
 pub mod interrupt;
 mod linear_algebra;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What every stage may use.
-const FOUNDATIONS: [&str; 5] = ["number", "linear_algebra", "random", "interrupt", "checksum"];
+const FOUNDATIONS: [&str; 6] = ["number", "linear_algebra", "double_double", "random", "interrupt", "checksum"];
 
 /// The stages in order, each with the stages that it may use besides the foundations.
 const STAGES: [(&str, &[&str]); 8] = [
@@ -28,7 +28,7 @@ const ONLY: [(&str, &str, &[&str]); 2] =
     [("polynomial", "formula", &["Linear", "Var"]), ("moments", "formula", &["Membership", "MembershipError", "Var"])];
 
 /// The foundations among themselves.
-const FOUNDATION_EDGES: [(&str, &str); 1] = [("linear_algebra", "number")];
+const FOUNDATION_EDGES: [(&str, &str); 2] = [("linear_algebra", "number"), ("double_double", "number")];
 
 /// What is not a stage: the front page and the tutorials, which show all of them.
 const PAGES: [&str; 2] = ["lib", "tutorials"];
