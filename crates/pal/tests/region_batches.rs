@@ -250,3 +250,31 @@ fn threads_change_nothing() {
     });
     assert_eq!(results[0], results[1]);
 }
+
+#[test]
+fn files_bring_back_all_kinds_of_rows() {
+    let (centres, headings) = places(5, 4);
+    let windows = map().windows(&centres, &[0.75], Some(&headings), None).unwrap();
+    let variables = windows.variables().to_vec();
+    let (normals, offsets) = ([1.0, 0.0, 0.0, 1.0].repeat(4), [1.0, 2.0, 3.0, 0.1, 1.0, 2.0, 0.5, 0.25]);
+    let mask = [true, true, true, false];
+    let unions = RegionBatch::half_spaces(&variables, [2, 2, 2], &normals, &offsets, Some(&mask)).unwrap();
+    let whole = RegionBatch::new(&[Region::new(&room()).unwrap()]).unwrap();
+    let batch = windows.concatenate(&[unions, whole]).unwrap().select(&[7, 0, 5, 6, 6, 1, 2, 3, 4]).unwrap();
+    let bytes = batch.to_bytes().unwrap();
+    let back = RegionBatch::from_bytes(&bytes).unwrap();
+    assert_eq!((back.len(), back.variables()), (batch.len(), batch.variables()));
+    assert_eq!(back.volumes(), batch.volumes());
+    for row in 0..batch.len() {
+        let text = |batch: &RegionBatch| batch.constraint(row).unwrap().formula.to_string();
+        assert_eq!(text(&back), text(&batch), "row {row}");
+    }
+    assert_eq!(back.to_bytes().unwrap(), bytes);
+    let mut damaged = bytes.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    assert!(RegionBatch::from_bytes(&damaged).unwrap_err().to_string().contains("checksum"));
+    assert!(RegionBatch::from_bytes(b"no file").is_err());
+    // The map is in the file once, however many windows there are.
+    let many = windows.select(&[0; 500]).unwrap().to_bytes().unwrap();
+    assert!(many.len() < windows.to_bytes().unwrap().len() + 500 * 8 * 8, "{}", many.len());
+}

@@ -28,6 +28,7 @@ The pipeline, and where its parts live:
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
+| a region for each row of a batch | `regions`: [`RegionDistribution`][pal.torch.RegionDistribution] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
 | membership and features of points, asked of the core | `_points` |
 | samples in short formats that stay inside | `_rounding` |
@@ -39,11 +40,12 @@ from .histogram import HistogramLayer
 from .kinds import LAYERS
 from .layer import Layer
 from .normaliser import Normaliser
+from .regions import CompiledRegions, InRegions, RegionDistribution, collate
 from .spline import SplineLayer
 from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
 
 __all__ = [
-    "LAYERS", "ConstrainedDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals", "Normaliser",
-    "SplineLayer", "StudentTHead", "SumOfSquaresLayer",
+    "LAYERS", "CompiledRegions", "ConstrainedDistribution", "HistogramLayer", "InRegion", "InRegions", "Layer",
+    "Marginals", "Normaliser", "RegionDistribution", "SplineLayer", "StudentTHead", "SumOfSquaresLayer", "collate",
 ]  # fmt: skip

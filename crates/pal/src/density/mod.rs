@@ -89,7 +89,7 @@ pub use row_kernel::{LocatedPoints, Precision, RowInput, RowKernel, RowLogProb};
 pub use single::Density;
 pub use spline::{
     MAX_SPLINE_DIMENSION, RegionForms, RegionPrecision, SplineAxis, SplineMixture, SplineRecipe, SplineSettings,
-    student_t_shape,
+    TablePrecision, student_t_shape,
 };
 pub use sum_of_squares::{Basis, Conditioning, Subset, SumOfSquares, SumOfSquaresRecipe, SumOfSquaresSettings};
 pub use support::{Chart, Part, Support};

@@ -32,7 +32,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 pub(crate) use batch::CellScalar;
-pub use batch::{BatchError, RegionBatch, RegionMap};
+pub use batch::{BatchError, BatchFileError, RegionBatch, RegionMap};
 pub use convex::{Breakpoint, ConvexPolytope, HalfSpace};
 pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub(crate) use lattice::Lattice;

@@ -6,6 +6,7 @@ use rstar::primitives::{GeomWithData, Rectangle};
 use rstar::{AABB, RTree};
 
 use super::error::BatchError;
+use super::merge::merged;
 use super::window::Window;
 use super::{BatchRow, RegionBatch};
 use crate::double_double::DoubleDouble;
@@ -72,11 +73,10 @@ impl CellScalar for Rational {
 }
 
 impl CellPolygons {
-    /// The polygons of cells in the plane.
+    /// The polygons of cells in the plane, joined where they are convex together.
     pub fn new(cells: &[Cell]) -> CellPolygons {
         let mut polygons = CellPolygons::default();
-        for cell in cells {
-            let corners = in_order(cell.polytope());
+        for corners in merged(cells.iter().map(|cell| in_order(cell.polytope())).collect()) {
             let corner = |[x, y]: &[Rational; 2]| {
                 let [(x, x_error), (y, y_error)] = [x, y].map(DoubleDouble::nearest);
                 Corner::new([x, y], [x_error, y_error])

@@ -4,8 +4,10 @@
 //! are immutable and shared: indexing and concatenation copy no geometry.
 
 mod error;
+mod file;
 mod half_spaces;
 mod map;
+mod merge;
 mod window;
 
 use std::sync::Arc;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 pub use error::BatchError;
+pub use file::BatchFileError;
 pub(crate) use map::CellScalar;
 pub use map::RegionMap;
 

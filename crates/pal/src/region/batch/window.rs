@@ -81,6 +81,17 @@ impl Window {
         centres.chunks(n).enumerate().map(window).collect()
     }
 
+    /// A window from its numbers in a file.
+    pub fn restore(n: usize, numbers: &[f64]) -> Result<Window, BatchError> {
+        let (centre, rest) = numbers.split_at(n);
+        let (turn, half_width) = rest.split_at(2);
+        let wrong = numbers.iter().find(|x| !x.is_finite());
+        if let Some(value) = wrong.or_else(|| half_width.iter().find(|w| **w <= 0.0)) {
+            return Err(BatchError::HalfWidth(*value));
+        }
+        Ok(Window { centre: centre.to_vec(), turn: [turn[0], turn[1]], half_width: half_width.into() })
+    }
+
     /// The constraint in local coordinates, which have the names of those of the map.
     pub fn constraint(&self, map: &Constraint) -> Constraint {
         let [a, b] = self.turn.map(exact);

@@ -6,7 +6,7 @@
 //!
 //! Everything is written once, for any [`Scalar`]: in double-doubles, where every coordinate carries a bound on its
 //! error, and in fractions. A sign that double-doubles leave in doubt, or an area that they do not know to
-//! [`AREA_ERROR`], ends the work with [`Doubt`]; whoever called it then starts again in fractions.
+//! a relative error of 1e-13, ends the work with [`Doubt`]; whoever called it then starts again in fractions.
 
 mod cut;
 mod scalar;
@@ -14,7 +14,7 @@ mod trapezoids;
 
 pub(crate) use cut::{BinPart, CutMemory, PlanarGrid};
 pub(crate) use scalar::Scalar;
-pub(crate) use trapezoids::{AREA_ERROR, Trapezoid};
+pub(crate) use trapezoids::Trapezoid;
 
 use std::cmp::Ordering;
 

@@ -2,11 +2,13 @@
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
+
 use super::{Corner, Doubt, PlanarGrid, Scalar};
 use crate::double_double::RELATIVE_ERROR;
 
 /// The relative error that the area of a part may have.
-pub(crate) const AREA_ERROR: f64 = 1e-13;
+const AREA_ERROR: f64 = 1e-13;
 
 /// A trapezoid between two verticals, in coordinates that run from 0 to 1 over its bin. Differences are rounded once, so
 /// that a thin one is as accurate as a thick one.
@@ -31,10 +33,10 @@ impl Trapezoid {
 impl<N: Scalar> PlanarGrid<N> {
     /// Appends the trapezoids of a convex polygon in a bin, and returns its area as a fraction of the bin.
     pub fn trapezoids(&self, bin: [usize; 2], polygon: &[Corner<N>], out: &mut Vec<Trapezoid>) -> Result<f64, Doubt> {
-        let local: Vec<[N; 2]> =
+        let local: SmallVec<[[N; 2]; 8]> =
             polygon.iter().map(|corner| [0, 1].map(|axis| self.local(axis, bin[axis], corner))).collect();
         let order = |a: &N, b: &N| a.order(b).ok_or(Doubt);
-        let mut abscissae: Vec<&N> = Vec::with_capacity(local.len());
+        let mut abscissae: SmallVec<[&N; 8]> = SmallVec::new();
         for [x, _] in &local {
             let mut place = abscissae.len();
             let mut known = false;
@@ -55,7 +57,7 @@ impl<N: Scalar> PlanarGrid<N> {
                 abscissae.insert(place, x);
             }
         }
-        let ends = abscissae.iter().map(|x| chain_ends(&local, x)).collect::<Result<Vec<_>, Doubt>>()?;
+        let ends = abscissae.iter().map(|x| chain_ends(&local, x)).collect::<Result<SmallVec<[[N; 2]; 8]>, Doubt>>()?;
         let mut area = 0.0;
         for (x, ends) in abscissae.windows(2).zip(ends.windows(2)) {
             let height = |[low, high]: &[N; 2]| high.minus(low).rounded().max(0.0);
@@ -80,6 +82,22 @@ impl<N: Scalar> PlanarGrid<N> {
             }
         }
         Ok(area)
+    }
+
+    /// The area of a convex polygon in a bin as a fraction of the bin, to a few units of rounding of the whole bin.
+    pub fn rough_area(&self, bin: [usize; 2], polygon: &[Corner<N>]) -> f64 {
+        let local = |corner: &Corner<N>, axis: usize| {
+            let distance = corner.at[axis].minus(&self.lines[axis][bin[axis]].at).rounded();
+            distance * self.inverse_widths[axis][bin[axis]].rounded()
+        };
+        let Some(last) = polygon.last() else { return 0.0 };
+        let (mut before, mut twice) = ([local(last, 0), local(last, 1)], 0.0);
+        for corner in polygon {
+            let here = [local(corner, 0), local(corner, 1)];
+            twice += before[0] * here[1] - before[1] * here[0];
+            before = here;
+        }
+        twice.abs() / 2.0
     }
 
     /// A coordinate of a corner in its bin.

@@ -5,7 +5,7 @@ use super::super::hermite::SQUARE;
 use super::super::nodes::STEP;
 use super::pack::{PACK, Pack};
 use super::planar_form::PlanarForm;
-use super::tables::TABLE;
+use super::tables::{TABLE, TableEntries};
 use crate::density::lanes::{Lanes, Real};
 
 /// The constants of a grid that full bins need.
@@ -46,6 +46,26 @@ impl<T: Real> FullBins<T> {
         gradient: Option<&mut [Pack<T>]>,
         memory: &mut SumMemory<T>,
     ) -> Pack<T> {
+        match &form.tables {
+            TableEntries::Float64(tables) => {
+                self.with_tables(form, tables, |entry: f64| T::from_f64(entry), squares, gradient, memory)
+            }
+            TableEntries::Float32(tables) => {
+                self.with_tables(form, tables, |entry: f32| T::from_f64(f64::from(entry)), squares, gradient, memory)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn with_tables<E: Copy>(
+        &self,
+        form: &PlanarForm,
+        tables: &[E],
+        convert: impl Fn(E) -> T,
+        squares: &[Pack<T>],
+        gradient: Option<&mut [Pack<T>]>,
+        memory: &mut SumMemory<T>,
+    ) -> Pack<T> {
         let SumMemory { integrals, derivatives, .. } = memory;
         for axis in [0, 1] {
             integrals[axis].clear();
@@ -73,26 +93,26 @@ impl<T: Real> FullBins<T> {
             derivatives[0][column].add(sum);
         }
         let Some(gradient) = gradient else {
-            for ([i, j], table) in form.cut.iter().zip(form.tables.chunks_exact(TABLE)) {
+            for ([i, j], table) in form.cut.iter().zip(tables.chunks_exact(TABLE)) {
                 let (first, second) = self.places(*i, *j);
                 for (x, row) in squares[first..first + SQUARE].iter().zip(table.chunks_exact(SQUARE)) {
                     let mut sum = Pack::zero();
                     for (y, entry) in squares[second..second + SQUARE].iter().zip(row) {
-                        sum.add_times(*y, T::from_f64(*entry));
+                        sum.add_times(*y, convert(*entry));
                     }
                     total.add_product(*x, sum);
                 }
             }
             return total;
         };
-        for ([i, j], table) in form.cut.iter().zip(form.tables.chunks_exact(TABLE)) {
+        for ([i, j], table) in form.cut.iter().zip(tables.chunks_exact(TABLE)) {
             let (first, second) = self.places(*i, *j);
             let mut across = [Pack::zero(); SQUARE];
             for (k, row) in table.chunks_exact(SQUARE).enumerate() {
                 let x = squares[first + k];
                 let mut sum = Pack::zero();
                 for ((y, entry), across) in squares[second..second + SQUARE].iter().zip(row).zip(&mut across) {
-                    let entry = T::from_f64(*entry);
+                    let entry = convert(*entry);
                     sum.add_times(*y, entry);
                     across.add_times(x, entry);
                 }

@@ -29,11 +29,13 @@ use crate::density::mesh::Mesh;
 use crate::density::row_kernel::RowLogProb;
 use crate::density::support::Support;
 use crate::density::{Density, DensityError, Family};
+use crate::double_double::DoubleDouble;
 use crate::interrupt::checkpoint;
 use crate::number::Rational;
 use crate::region::{BatchError, RegionBatch};
 use kernel::{PlacedPoint, RegionKernel, RowForm};
 use planar_form::{CompileMemory, PlanarCompiler};
+pub use tables::TablePrecision;
 use tables::TableRule;
 
 /// Rows are divided between threads in blocks of this size.
@@ -65,6 +67,7 @@ pub struct RegionForms {
     family: Family,
     regions: RegionBatch,
     forms: Vec<Arc<RowForm>>,
+    precision: TablePrecision,
     kernels: Arc<RegionKernels>,
 }
 
@@ -104,6 +107,15 @@ impl Family {
     /// Compiles the regions of a batch on the grid of this family, in parallel. The box of the grid bounds all rows: what
     /// a region has outside of it does not count. Rows without volume in the box are an error that names them.
     pub fn on_regions(&self, regions: &RegionBatch) -> Result<RegionForms, DensityError> {
+        self.on_regions_with(regions, TablePrecision::default())
+    }
+
+    /// Like [`Family::on_regions`], with tables of a precision.
+    pub fn on_regions_with(
+        &self,
+        regions: &RegionBatch,
+        precision: TablePrecision,
+    ) -> Result<RegionForms, DensityError> {
         let kind = self.downcast::<SplineMixture>().ok_or_else(|| {
             DensityError::Settings("only spline mixtures can have a region for each row of a batch".to_string())
         })?;
@@ -113,7 +125,7 @@ impl Family {
             let error = BatchError::Variables { row: 0, given: names(regions.variables()), wanted: names(own) };
             return Err(DensityError::Batch(error));
         }
-        let compiler = RowCompiler::new(kind);
+        let compiler = RowCompiler::new(kind, precision);
         let rows: Vec<usize> = (0..regions.len()).collect();
         let forms = rows.par_chunks(BLOCK).map_init(CompileMemory::default, |memory, rows| {
             rows.iter().map(|row| compiler.compile(regions, *row, memory)).collect::<Result<Vec<_>, DensityError>>()
@@ -124,7 +136,7 @@ impl Family {
             return Err(DensityError::RowsWithoutVolume(without));
         }
         let forms = forms.into_iter().flatten().map(Arc::new).collect();
-        Ok(RegionForms { family: self.clone(), regions: regions.clone(), forms, kernels: Arc::default() })
+        Ok(RegionForms { family: self.clone(), regions: regions.clone(), forms, precision, kernels: Arc::default() })
     }
 }
 
@@ -136,9 +148,10 @@ struct RowCompiler<'f> {
 }
 
 impl<'f> RowCompiler<'f> {
-    fn new(family: &'f SplineMixture) -> RowCompiler<'f> {
+    fn new(family: &'f SplineMixture, precision: TablePrecision) -> RowCompiler<'f> {
         let grid = family.support.grid();
-        let planar = (grid.dimension() == 2).then(|| PlanarCompiler::new(grid, TableRule::new(&nodes::bernstein())));
+        let planar = || PlanarCompiler::new(grid, TableRule::new(&nodes::bernstein()), precision);
+        let planar = (grid.dimension() == 2).then(planar);
         RowCompiler { grid, ends: grid.axes().iter().map(ends).collect(), planar }
     }
 
@@ -147,7 +160,7 @@ impl<'f> RowCompiler<'f> {
         &self,
         regions: &RegionBatch,
         row: usize,
-        memory: &mut CompileMemory,
+        memory: &mut CompileMemory<DoubleDouble>,
     ) -> Result<Option<RowForm>, DensityError> {
         checkpoint();
         if let Some(planar) = &self.planar
@@ -194,7 +207,7 @@ impl RegionForms {
     pub fn select(&self, indices: &[usize]) -> Result<RegionForms, BatchError> {
         let regions = self.regions.select(indices)?;
         let forms = indices.iter().map(|index| self.forms[*index].clone()).collect();
-        Ok(RegionForms { regions, forms, family: self.family.clone(), kernels: self.kernels.clone() })
+        Ok(RegionForms { regions, forms, ..self.clone() })
     }
 
     /// The memory that the normalisers of all rows take, in bytes.
@@ -250,6 +263,10 @@ impl RegionForms {
         with_gradient: bool,
     ) -> Result<RowLogProb<T>, DensityError> {
         let (per, n) = (self.family.num_params(), self.family.dimension());
+        if self.precision == TablePrecision::Float32 && size_of::<T>() > size_of::<f32>() {
+            let message = "the regions were compiled for float32; compile them in float64 for log-densities in float64";
+            return Err(DensityError::Settings(message.to_string()));
+        }
         self.check_points(points)?;
         if params.len() != self.len() * per {
             return Err(DensityError::Length { what: "parameters", given: params.len(), wanted: per });

@@ -19,6 +19,52 @@ use crate::region::planar::Trapezoid;
 /// The number of entries of a table.
 pub(super) const TABLE: usize = SQUARE * SQUARE;
 
+/// How many digits the tables of cut bins keep. They take most of the memory of compiled regions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TablePrecision {
+    /// All: for log-densities in float32 and in float64.
+    #[default]
+    Float64,
+    /// As many as log-densities in float32 need, in half of the memory.
+    Float32,
+}
+
+/// The entries of tables, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum TableEntries {
+    Float64(Vec<f64>),
+    Float32(Vec<f32>),
+}
+
+impl Default for TableEntries {
+    fn default() -> Self {
+        TableEntries::Float64(Vec::new())
+    }
+}
+
+impl TableEntries {
+    pub fn new(precision: TablePrecision) -> TableEntries {
+        match precision {
+            TablePrecision::Float64 => TableEntries::Float64(Vec::new()),
+            TablePrecision::Float32 => TableEntries::Float32(Vec::new()),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        match self {
+            TableEntries::Float64(entries) => size_of_val(&**entries),
+            TableEntries::Float32(entries) => size_of_val(&**entries),
+        }
+    }
+
+    pub fn shrink_to_fit(&mut self) {
+        match self {
+            TableEntries::Float64(entries) => entries.shrink_to_fit(),
+            TableEntries::Float32(entries) => entries.shrink_to_fit(),
+        }
+    }
+}
+
 /// A power of two, so that a row of a table is one register.
 const WIDE: usize = 8;
 
@@ -43,8 +89,17 @@ impl TableRule {
     }
 
     /// Appends the table of a bin whose volume is a fraction of the box, given its trapezoids.
-    pub fn append<'s>(&self, fraction: f64, trapezoids: impl Iterator<Item = &'s Trapezoid>, tables: &mut Vec<f64>) {
-        tables.extend_from_slice(&dispatch(TableWork { rule: self, fraction, trapezoids }));
+    pub fn append<'s>(
+        &self,
+        fraction: f64,
+        trapezoids: impl Iterator<Item = &'s Trapezoid>,
+        tables: &mut TableEntries,
+    ) {
+        let table = dispatch(TableWork { rule: self, fraction, trapezoids });
+        match tables {
+            TableEntries::Float64(entries) => entries.extend_from_slice(&table),
+            TableEntries::Float32(entries) => entries.extend(table.iter().map(|x| *x as f32)),
+        }
     }
 }
 

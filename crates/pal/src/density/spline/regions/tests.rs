@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::hermite::SQUARE;
 use super::planar_form::PlanarForm;
-use super::tables::TABLE;
+use super::tables::{TABLE, TableEntries};
 use super::*;
 use crate::density::{Knots, SplineSettings};
 use crate::formula::{Constraint, Formula, Linear, parse_geojson, reals};
@@ -42,7 +42,8 @@ fn by_pieces(kernel: &RegionKernelParts, form: &PlanarForm) -> BinTables {
             assert!(bins.insert([i, j], table.collect()).is_none());
         }
     }
-    for ([i, j], table) in form.cut.iter().zip(form.tables.chunks(TABLE)) {
+    let TableEntries::Float64(tables) = &form.tables else { panic!("tables are in float64") };
+    for ([i, j], table) in form.cut.iter().zip(tables.chunks(TABLE)) {
         assert!(bins.insert([usize::from(*i), usize::from(*j)], table.to_vec()).is_none());
     }
     bins
@@ -69,7 +70,8 @@ impl RegionKernelParts {
 /// Compares all rows with the general path; returns how many bins were cut, and how many rows have no volume.
 fn check(family: &Family, regions: &RegionBatch) -> (usize, usize) {
     let kind = family.downcast::<SplineMixture>().unwrap();
-    let (compiler, parts) = (RowCompiler::new(kind), RegionKernelParts::new(kind.support.grid()));
+    let (compiler, parts) =
+        (RowCompiler::new(kind, TablePrecision::Float64), RegionKernelParts::new(kind.support.grid()));
     let (mut memory, mut cut, mut empty) = (CompileMemory::default(), 0, 0);
     for row in 0..regions.len() {
         let form = compiler.compile(regions, row, &mut memory).unwrap();
