@@ -157,7 +157,7 @@ def test_samples_are_inside_of_their_own_regions(dtype):
     p = layer(torch.randn(len(batch), layer.num_params, dtype=dtype), batch)
     torch.manual_seed(3)
     samples = p.sample((50,))
-    assert samples.shape == (50, len(batch), 2) and samples.dtype == p.params.dtype
+    assert samples.shape == (50, len(batch), 2) and samples.dtype == dtype
     assert batch.contains(samples.double().numpy()).all()
     torch.manual_seed(3)
     assert torch.equal(samples, p.sample((50,)))

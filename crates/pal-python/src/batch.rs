@@ -1,7 +1,7 @@
 //! Batches of regions, and their normalisers on the grid of a family.
 
 use numpy::{Element, PyArray1, PyReadonlyArray1};
-use pal::density::{RegionForms as Forms, RegionPrecision, TablePrecision};
+use pal::density::{RegionForms as Forms, RegionPrecision, RowInput, TablePrecision};
 use pal::formula::Var;
 use pal::region::{self, BatchError, Status};
 use pyo3::prelude::*;
@@ -153,10 +153,12 @@ impl RegionForms {
         py: Python<'py>,
         params: &PyReadonlyArray1<'py, T>,
         points: &Input<'py>,
+        student_t: bool,
         with_gradient: bool,
     ) -> PyResult<(Bound<'py, PyArray1<T>>, Option<Bound<'py, PyArray1<T>>>)> {
         let (params, points) = (copied(params), copied(points));
-        let work = || self.0.log_prob(&params, &points, with_gradient);
+        let input = if student_t { RowInput::StudentT } else { RowInput::Parameters };
+        let work = || self.0.log_prob_rows(input, &params, &points, with_gradient);
         let rows = if self.0.len() <= SMALL_BATCH {
             py.detach(work).map_err(Report::report)?
         } else {
@@ -215,15 +217,17 @@ impl RegionForms {
     }
 
     /// The log-density of each point under its own row of parameters and on its own region, in float32, and, where
-    /// asked for, its gradient with respect to that row.
+    /// asked for, its gradient with respect to that row. With `student_t`, rows are outputs of a network for the head
+    /// of spline layers.
     fn log_prob_f32<'py>(
         &self,
         py: Python<'py>,
         params: PyReadonlyArray1<'py, f32>,
         points: Input<'py>,
+        student_t: bool,
         with_gradient: bool,
     ) -> PyResult<(Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)> {
-        self.log_prob(py, &params, &points, with_gradient)
+        self.log_prob(py, &params, &points, student_t, with_gradient)
     }
 
     /// The same in float64.
@@ -232,9 +236,10 @@ impl RegionForms {
         py: Python<'py>,
         params: Input<'py>,
         points: Input<'py>,
+        student_t: bool,
         with_gradient: bool,
     ) -> PyResult<(FloatArray<'py>, Option<FloatArray<'py>>)> {
-        self.log_prob(py, &params, &points, with_gradient)
+        self.log_prob(py, &params, &points, student_t, with_gradient)
     }
 
     /// One density for each row and its parameter vector.

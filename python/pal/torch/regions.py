@@ -125,40 +125,58 @@ class RegionDistribution(Distribution):
     Args:
         layer: the layer whose grid all rows share.
         regions: one region for each parameter vector.
-        params: parameter vectors of the family along the last axis.
+        params: parameter vectors of the family along the last axis; or `None`, if `outputs` are given.
+        outputs: outputs of a network, from which the head of the layer makes the parameters when they are needed;
+            `log_prob` does without them.
         validate_args: as for all distributions.
     """
 
     arg_constraints: dict[str, Any] = {}
 
     def __init__(
-        self, layer: Layer, regions: CompiledRegions, params: Tensor, validate_args: bool | None = None
+        self,
+        layer: Layer,
+        regions: CompiledRegions,
+        params: Tensor | None = None,
+        outputs: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
-        if not isinstance(params, Tensor) or not params.is_floating_point():
-            kind = params.dtype if isinstance(params, Tensor) else type(params).__name__
-            raise TypeError(f"params must be a tensor of floating-point numbers, not {kind}")
-        width = layer.family.num_params
-        if params.dim() == 0 or params.shape[-1] != width:
-            raise ValueError(f"params need {width} numbers along the last axis; the shape is {tuple(params.shape)}")
-        if params.shape[:-1].numel() != len(regions):
-            shape = tuple(params.shape[:-1])
-            raise ValueError(f"there are {len(regions)} regions; the batch of parameter vectors has shape {shape}")
+        name, given, width = "params", params, layer.family.num_params
+        if params is None:
+            name, given, width = "outputs", outputs, layer.num_params
+        if not isinstance(given, Tensor) or not given.is_floating_point():
+            kind = given.dtype if isinstance(given, Tensor) else type(given).__name__
+            raise TypeError(f"{name} must be a tensor of floating-point numbers, not {kind}")
+        if given.dim() == 0 or given.shape[-1] != width:
+            raise ValueError(f"{name} need {width} numbers along the last axis; the shape is {tuple(given.shape)}")
+        if given.shape[:-1].numel() != len(regions):
+            shape = tuple(given.shape[:-1])
+            raise ValueError(f"there are {len(regions)} regions; the batch of {name} has shape {shape}")
         if regions.family is not layer.family and not _same(regions.family, layer.family):
             raise ValueError("the regions were compiled for a layer with another grid or other settings")
-        self.layer, self.regions, self.params = layer, regions, params
+        self.layer, self.regions, self._given = layer, regions, given
+        self._headed = params is None
+        if params is not None:
+            self.params = params
         self._condition: Formula | None = None
         self._variables = layer.family.variables
-        super().__init__(params.shape[:-1], torch.Size([len(self._variables)]), validate_args=validate_args)
+        super().__init__(given.shape[:-1], torch.Size([len(self._variables)]), validate_args=validate_args)
+
+    @lazy_property
+    def params(self) -> Tensor:
+        """The parameter vectors of the family, along the last axis."""
+        head = self.layer.head
+        assert head is not None, "parameters are given, or made from outputs by a head"
+        return head(self._given)
 
     @property
     def support(self) -> InRegions:
         """Where the densities may be positive."""
         return InRegions(self.regions, self.batch_shape)
 
-    @property
-    def _rows(self) -> Tensor:
-        """Parameters as rows in a precision that logarithms can be taken in."""
-        rows = self.params.reshape(-1, self.params.shape[-1])
+    def _rows_of(self, given: Tensor) -> Tensor:
+        """Parameters or outputs as rows in a precision that logarithms can be taken in."""
+        rows = given.reshape(-1, given.shape[-1])
         return rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
 
     def _points(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
@@ -176,27 +194,32 @@ class RegionDistribution(Distribution):
         full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
         if 0 in full:
             # An empty tensor that has gradients nevertheless.
-            return (self.params.sum() * 0).expand(full)
+            return (self._given.sum() * 0).expand(full)
         if self._condition is not None:
             return self._conditional_log_prob(value.expand(*full, n))
-        rows, regions = self._rows, self.regions
+        rows, regions = self._rows_of(self._given), self.regions
         if full != self.batch_shape:
             which = torch.arange(len(rows)).reshape(self.batch_shape).expand(full).reshape(-1)
             rows, regions = rows[which.to(rows.device)], regions.select(which.numpy())
         points = value.expand(*full, n).reshape(-1, n)
         if points.requires_grad and torch.is_grad_enabled():
             raise NotImplementedError("with a region for each row, there are no derivatives with respect to points")
-        return _LogProb.apply(rows, points, regions).reshape(full).to(self.params.dtype)
+        return _LogProb.apply(rows, points, regions, self._headed).reshape(full).to(self._given.dtype)
 
     def _conditional_log_prob(self, points: Tensor) -> Tensor:
         flat_points = points.detach().reshape(-1, len(self.regions), points.shape[-1]).cpu().double().numpy()
         values = [density.log_prob(flat_points[:, row]) for row, density in enumerate(self.densities())]
-        return torch.from_numpy(np.stack(values, -1)).reshape(points.shape[:-1]).to(self.params)
+        return torch.from_numpy(np.stack(values, -1)).reshape(points.shape[:-1]).to(self._given.detach())
 
     @lazy_property
     def _densities(self) -> list[Density]:
         with torch.no_grad():
-            params = self.layer.in_float64(self._rows.detach()).cpu().contiguous()
+            if self._headed:
+                assert self.layer.head is not None, "outputs go through a head"
+                params = self.layer.head(self._given.detach().double())
+            else:
+                params = self.layer.in_float64(self._rows_of(self.params.detach()))
+            params = params.cpu().contiguous()
         return [Density._of(core) for core in self.regions._core.densities(params.view(-1).numpy())]
 
     def densities(self) -> list[Density]:
@@ -209,7 +232,7 @@ class RegionDistribution(Distribution):
         shape = torch.Size(sample_shape)
         count, n = shape.numel(), self.event_shape[0]
         if count * len(self.regions) == 0:
-            return self.params.new_empty(*shape, *self.batch_shape, n)
+            return self._given.new_empty(*shape, *self.batch_shape, n)
         device = "cpu" if generator is None else generator.device
         seed = int(torch.randint(2**62, (), dtype=torch.int64, device=device, generator=generator))
         parts = [density.sample(count, seed + row) for row, density in enumerate(self.densities())]
@@ -218,7 +241,7 @@ class RegionDistribution(Distribution):
 
     def _rounded(self, points: Tensor) -> Tensor:
         """Points, sets by rows by coordinates, in the precision of the parameters, and still inside."""
-        like = self.params.detach()
+        like = self._given.detach()
         if like.dtype == torch.float64:
             return points.to(like.device)
         rounded = points.to(like.dtype)
@@ -230,7 +253,7 @@ class RegionDistribution(Distribution):
         return rounded.to(like.device)
 
     def _each(self, values: Sequence[float]) -> Tensor:
-        return torch.tensor(values, dtype=torch.float64).reshape(self.batch_shape).to(self.params.detach())
+        return torch.tensor(values, dtype=torch.float64).reshape(self.batch_shape).to(self._given.detach())
 
     def probability(self, event: Formula) -> Tensor:
         """The probability of an event in the coordinates of the rows; without derivatives."""
@@ -238,7 +261,7 @@ class RegionDistribution(Distribution):
 
     def condition(self, condition: Formula) -> RegionDistribution:
         """The densities given that a condition holds: zero elsewhere; without derivatives."""
-        new = RegionDistribution(self.layer, self.regions, self.params, validate_args=False)
+        new = self._like(self.regions, self._given)
         new._condition = condition if self._condition is None else self._condition & condition
         new.__dict__["_densities"] = [density.condition(condition) for density in self.densities()]
         return new
@@ -247,14 +270,14 @@ class RegionDistribution(Distribution):
     def mean(self) -> Tensor:
         """The means of the variables; without derivatives."""
         values = torch.from_numpy(np.stack([density.mean() for density in self.densities()]))
-        return values.reshape(*self.batch_shape, -1).to(self.params.detach())
+        return values.reshape(*self.batch_shape, -1).to(self._given.detach())
 
     @property
     def covariance(self) -> Tensor:
         """The covariance matrices of the variables; without derivatives."""
         n = self.event_shape[0]
         values = torch.from_numpy(np.stack([density.covariance() for density in self.densities()]))
-        return values.reshape(*self.batch_shape, n, n).to(self.params.detach())
+        return values.reshape(*self.batch_shape, n, n).to(self._given.detach())
 
     @property
     def variance(self) -> Tensor:
@@ -283,7 +306,7 @@ class RegionDistribution(Distribution):
     def marginal(self, variable: str) -> Marginals:
         """The exact marginals of one variable."""
         marginals = [density.marginal(variable) for density in self.densities()]
-        return Marginals(marginals, self.batch_shape, self.params)
+        return Marginals(marginals, self.batch_shape, self._given)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> RegionDistribution:
         """The same densities in a larger batch."""
@@ -297,11 +320,14 @@ class RegionDistribution(Distribution):
             raise IndexError("this is a single density: there is no batch to index")
         return self._chosen(torch.arange(len(self.regions)).reshape(self.batch_shape)[index])
 
+    def _like(self, regions: CompiledRegions, given: Tensor) -> RegionDistribution:
+        name = "outputs" if self._headed else "params"
+        return RegionDistribution(self.layer, regions, **{name: given}, validate_args=False)
+
     def _chosen(self, which: Tensor) -> RegionDistribution:
         flat_rows = which.reshape(-1)
-        params = self.params.reshape(-1, self.params.shape[-1])[flat_rows.to(self.params.device)]
-        params = params.reshape(*which.shape, -1)
-        new = RegionDistribution(self.layer, self.regions.select(flat_rows.numpy()), params, validate_args=False)
+        given = self._given.reshape(-1, self._given.shape[-1])[flat_rows.to(self._given.device)]
+        new = self._like(self.regions.select(flat_rows.numpy()), given.reshape(*which.shape, -1))
         if self._condition is not None:
             new._condition = self._condition
             new.__dict__["_densities"] = [self.densities()[row] for row in flat_rows.tolist()]
@@ -323,20 +349,21 @@ class _LogProb(torch.autograd.Function):
     """Log-densities of rows with regions of their own, whose gradient is computed in the same pass."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, points: Tensor, regions: CompiledRegions) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, points: Tensor, regions: CompiledRegions, headed: bool) -> Tensor:
         with_gradient = ctx.needs_input_grad[0]
         core = regions._core
         compute = core.log_prob_f32 if rows.dtype == torch.float32 else core.log_prob_f64
-        values, gradient = compute(rows.detach().cpu().contiguous().view(-1).numpy(), flat(points), with_gradient)
+        numbers = rows.detach().cpu().contiguous().view(-1).numpy()
+        values, gradient = compute(numbers, flat(points), headed, with_gradient)
         if gradient is not None:
             ctx.save_for_backward(torch.from_numpy(gradient).view(rows.shape).to(rows.device))
         return torch.from_numpy(values).to(rows.device)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, cotangent: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, cotangent: Tensor) -> tuple[Tensor, None, None, None]:
         (gradient,) = ctx.saved_tensors
-        return gradient * cotangent.unsqueeze(-1), None, None
+        return gradient * cotangent.unsqueeze(-1), None, None, None
 
 
 def collate(items: Sequence[Any]) -> Any:

@@ -131,7 +131,8 @@ class SplineLayer(MixtureLayer):
             regions = CompiledRegions(self, regions, outputs.dtype)
         elif not isinstance(regions, CompiledRegions):
             raise TypeError(f"regions must be a RegionBatch or CompiledRegions, not {type(regions).__name__}")
-        return RegionDistribution(self, regions, outputs if self.head is None else self.head(outputs))
+        name = "params" if self.head is None else "outputs"
+        return RegionDistribution(self, regions, **{name: outputs})
 
     def get_extra_state(self) -> dict[str, str]:
         return {**super().get_extra_state(), "head": "values" if self.head is None else "student-t"}

@@ -6,6 +6,7 @@
 use super::super::form::BinForm;
 use super::super::hermite::{self, SQUARE};
 use super::super::nodes::{self, STEP};
+use super::super::student_t::StudentT;
 use super::super::{MAX_SPLINE_DIMENSION, SplineMixture};
 use super::contract::{FullBins, SumMemory, general};
 use super::pack::{PACK, Pack};
@@ -30,8 +31,8 @@ pub(super) enum RowForm {
 /// What all rows share, in one precision.
 #[derive(Clone, Debug)]
 pub(super) struct RegionKernel<T> {
-    components: usize,
-    per_component: usize,
+    pub components: usize,
+    pub per_component: usize,
     offset: Vec<T>,
     /// For each axis the width of every bin divided by the mean width.
     stretch: Vec<Vec<T>>,
@@ -41,6 +42,7 @@ pub(super) struct RegionKernel<T> {
     /// The number of squares of all axes.
     length: usize,
     log_volume: f64,
+    pub head: StudentT<T>,
 }
 
 /// Memory that is used for one row after the other.
@@ -106,6 +108,7 @@ impl<T: Real> RegionKernel<T> {
             },
             length,
             log_volume: grid.log_volume(),
+            head: StudentT::new(grid, family.settings.components),
         }
     }
 
@@ -122,17 +125,20 @@ impl<T: Real> RegionKernel<T> {
         }
     }
 
-    /// The log-density of a point inside the region of the row, and its gradient with respect to the parameters.
+    /// The log-density of a point inside the region of the row, and its gradient with respect to the parameters, to which
+    /// the offset of the family is still to be added or not.
     pub fn row(
         &self,
         form: &RowForm,
         params: &[T],
+        with_offset: bool,
         point: &PlacedPoint,
         mut gradient: Option<&mut [T]>,
         memory: &mut PassMemory<T>,
     ) -> f64 {
         for first in (0..self.components).step_by(PACK) {
-            let work = PackWork { kernel: self, form, params, point, first, gradient: gradient.as_deref_mut(), memory };
+            let gradient = gradient.as_deref_mut();
+            let work = PackWork { kernel: self, form, params, with_offset, point, first, gradient, memory };
             dispatch(work);
         }
         self.finish(&memory.parts[..self.components], gradient)
@@ -173,6 +179,7 @@ struct PackWork<'k, T> {
     kernel: &'k RegionKernel<T>,
     form: &'k RowForm,
     params: &'k [T],
+    with_offset: bool,
     point: &'k PlacedPoint,
     first: usize,
     gradient: Option<&'k mut [T]>,
@@ -184,7 +191,7 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        let PackWork { kernel, form, params: row, point, first, gradient: out, memory } = self;
+        let PackWork { kernel, form, params: row, with_offset, point, first, gradient: out, memory } = self;
         let PassMemory { params, derivatives, nodes, squares, gradient, sums, parts } = memory;
         let per = kernel.per_component;
         let count = PACK.min(kernel.components - first);
@@ -193,7 +200,7 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
             let start = (first + lane.min(count - 1)) * per;
             let (own, offset) = (&row[start..start + per], &kernel.offset[start..start + per]);
             for ((pack, x), y) in params.iter_mut().zip(own).zip(offset) {
-                pack.0[lane] = *x + *y;
+                pack.0[lane] = if with_offset { *x + *y } else { *x };
             }
         }
         let mut scales = [Pack::zero(); MAX_SPLINE_DIMENSION];

@@ -11,6 +11,7 @@
 //! region. What a family computes with parameters does not change.
 
 mod contract;
+mod head;
 mod kernel;
 mod pack;
 mod planar_form;
@@ -26,14 +27,15 @@ use super::nodes;
 use crate::density::grid::{Axis, Grid};
 use crate::density::lanes::Real;
 use crate::density::mesh::Mesh;
-use crate::density::row_kernel::RowLogProb;
+use crate::density::row_kernel::{RowInput, RowLogProb};
 use crate::density::support::Support;
 use crate::density::{Density, DensityError, Family};
 use crate::double_double::DoubleDouble;
 use crate::interrupt::checkpoint;
 use crate::number::Rational;
 use crate::region::{BatchError, RegionBatch};
-use kernel::{PlacedPoint, RegionKernel, RowForm};
+use head::HeadRowMemory;
+use kernel::{PassMemory, PlacedPoint, RegionKernel, RowForm};
 use planar_form::{CompileMemory, PlanarCompiler};
 pub use tables::TablePrecision;
 use tables::TableRule;
@@ -262,7 +264,24 @@ impl RegionForms {
         points: &[f64],
         with_gradient: bool,
     ) -> Result<RowLogProb<T>, DensityError> {
-        let (per, n) = (self.family.num_params(), self.family.dimension());
+        self.log_prob_rows(RowInput::Parameters, params, points, with_gradient)
+    }
+
+    /// Like [`RegionForms::log_prob`], for rows that are parameters or outputs of a network that go through a head.
+    pub fn log_prob_rows<T: RegionPrecision>(
+        &self,
+        input: RowInput,
+        params: &[T],
+        points: &[f64],
+        with_gradient: bool,
+    ) -> Result<RowLogProb<T>, DensityError> {
+        let kind = self.family.downcast::<SplineMixture>().expect("forms are made for spline mixtures");
+        let kernel = T::region_kernel(&self.kernels, kind);
+        let n = self.family.dimension();
+        let per = match input {
+            RowInput::Parameters => self.family.num_params(),
+            RowInput::StudentT => kernel.components * kernel.head.per_component(),
+        };
         if self.precision == TablePrecision::Float32 && size_of::<T>() > size_of::<f32>() {
             let message = "the regions were compiled for float32; compile them in float64 for log-densities in float64";
             return Err(DensityError::Settings(message.to_string()));
@@ -274,8 +293,6 @@ impl RegionForms {
         if let Some(at) = params.iter().position(|x| !x.to_f64().is_finite()) {
             return Err(DensityError::Parameter { row: at / per, column: at % per, value: params[at].to_f64() });
         }
-        let kind = self.family.downcast::<SplineMixture>().expect("forms are made for spline mixtures");
-        let kernel = T::region_kernel(&self.kernels, kind);
         let grid = self.family.support().grid();
         let mut log_prob = vec![T::from_f64(f64::NEG_INFINITY); self.len()];
         let mut gradient = with_gradient.then(|| vec![T::default(); params.len()]);
@@ -284,24 +301,33 @@ impl RegionForms {
             Some(gradient) => gradient.chunks_mut(per * BLOCK).map(Some).collect(),
             None => (0..blocks).map(|_| None).collect(),
         };
-        let block = |memory: &mut kernel::PassMemory<T>,
-                     (block, (log_prob, mut gradient)): (usize, (&mut [T], Option<&mut [T]>))| {
+        let memory = || {
+            let head = HeadRowMemory::new(&kernel.head, kernel.components, kernel.per_component);
+            (kernel.memory(), head)
+        };
+        type Task<'t, T> = (usize, (&'t mut [T], Option<&'t mut [T]>));
+        let block = |memory: &mut (PassMemory<T>, HeadRowMemory<T>), (block, (log_prob, mut gradient)): Task<'_, T>| {
             for (k, log_prob) in log_prob.iter_mut().enumerate() {
                 let row = block * BLOCK + k;
                 let point = &points[row * n..(row + 1) * n];
-                if self.is_inside(row, point) {
-                    let own = gradient.as_deref_mut().map(|gradient| &mut gradient[k * per..(k + 1) * per]);
-                    let params = &params[row * per..(row + 1) * per];
-                    let placed = PlacedPoint::new(grid, point);
-                    *log_prob = T::from_f64(kernel.row(&self.forms[row], params, &placed, own, memory));
+                if !self.is_inside(row, point) {
+                    continue;
                 }
+                let own = gradient.as_deref_mut().map(|gradient| &mut gradient[k * per..(k + 1) * per]);
+                let (form, params) = (&self.forms[row], &params[row * per..(row + 1) * per]);
+                let placed = PlacedPoint::new(grid, point);
+                let (pass, head) = (&mut memory.0, &mut memory.1);
+                *log_prob = T::from_f64(match input {
+                    RowInput::Parameters => kernel.row(form, params, true, &placed, own, pass),
+                    RowInput::StudentT => kernel.head_row(form, params, &placed, own, (pass, head)),
+                });
             }
         };
         if blocks > 1 && self.len() * self.family.num_components() >= PARALLEL {
             let parts = log_prob.par_chunks_mut(BLOCK).zip(gradients).enumerate();
-            parts.for_each_init(|| kernel.memory(), block);
+            parts.for_each_init(memory, block);
         } else {
-            let mut memory = kernel.memory();
+            let mut memory = memory();
             log_prob.chunks_mut(BLOCK).zip(gradients).enumerate().for_each(|part| block(&mut memory, part));
         }
         Ok(RowLogProb { log_prob, gradient })
