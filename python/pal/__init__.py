@@ -25,6 +25,7 @@ The pipeline, and where its parts live:
 |---|---|---|
 | write or read a constraint | `reals`, `booleans`, `parse_smtlib`, `read_geojson`, `Constraint` | `pal.formula` |
 | cut it into convex cells | `Region`, `Cell` | `pal.region` |
+| a region for each example | `RegionBatch` | `pal.batch` |
 | integrate over it | `integrate`, `moments`, `wmi` | `pal.integrals` |
 | compile densities on it | `SplineMixture`, `SumOfSquares`, `HistogramMixture`, `load` | `pal.families` |
 | ask one density | `Density`, `Marginal`, `Mode`, `Entropy` | `pal.density` |
@@ -39,6 +40,7 @@ The pipeline, and where its parts live:
 """
 
 from . import errors
+from .batch import RegionBatch
 from .density import Density, Entropy, Marginal, Mode
 from .errors import (
     DensityError,
@@ -82,7 +84,7 @@ from .region import Cell, Region
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
     "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
-    "Polynomial", "PolynomialError", "QueryError", "Region", "RegionError", "Solution", "SplineMixture",
+    "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution", "SplineMixture",
     "SumOfSquares", "Term", "UnboundedError", "Weight", "all_of", "any_of", "boolean", "booleans", "errors",
     "from_pysmt", "from_shapely", "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib",
     "polygon", "rational", "read_geojson", "read_smtlib", "real", "reals", "substitute", "wmi",

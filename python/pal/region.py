@@ -8,13 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays, _core
 from ._arrays import FloatArray, Points
 from .formula import Constrained, Constraint, Number, as_constraint
 
 if TYPE_CHECKING:
+    from .batch import RegionBatch
     from .density import Density
 
 
@@ -163,6 +164,48 @@ class Region:
         new._constraint = self._constraint
         new._core = self._core.with_knots([list(axis) for axis in positions])
         return new
+
+    @cached_property
+    def _map(self) -> _core.RegionMap:
+        return _core.RegionMap(self._core)
+
+    def windows(
+        self,
+        centres: ArrayLike,
+        half_width: ArrayLike,
+        headings: ArrayLike | None = None,
+        scales: ArrayLike | None = None,
+    ) -> RegionBatch:
+        """Windows of the region: boxes around centres, in local coordinates that are 0 there, one per row.
+
+        A point u of a window with |u_j| <= half_width_j stands for the point `centre + scale u` of the region; in the
+        plane, with a heading h of any length, for
+
+            y_1 = centre_1 + a u_1 - b u_2,        (a, b) = scale h / |h|
+            y_2 = centre_2 + b u_1 + a u_2,
+
+        so that the first local coordinate points along the heading and the second one to its left. `a` and `b` are
+        computed once in float64; from then on all of these numbers are exactly what they denote, so that every window
+        is an exactly defined constraint. Local coordinates have the names of the variables.
+
+        The cells of the region are kept in a spatial index, so that a window costs what is near it.
+
+        Args:
+            centres: one centre per row.
+            half_width: a number, or one per variable.
+            headings: one vector per row, in the plane; by default windows are not turned.
+            scales: one positive number per row, or one for all; by default 1.
+
+        >>> import pal
+        >>> x, y = pal.reals("x", "y")
+        >>> room = pal.Region(x.between(0, 9) & y.between(0, 9) & ~(x.between(2, 3) & y.between(2, 3)))
+        >>> views = room.windows([[2, 2], [9, 5]], 1, headings=[[1, 0], [0, 1]])
+        >>> views.volume, views.contains([[0.5, 0.5], [0.5, 0.5]])
+        (array([3., 2.]), array([False,  True]))
+        """
+        from .batch import windows
+
+        return windows(self, centres, half_width, headings, scales)
 
     @cached_property
     def _uniform(self) -> Density:

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/regions-per-example.md", "README.md"])
 def test_python_blocks_run(page, tmp_path):
     if page.startswith("docs"):
         for library in ("torch", "sklearn", "matplotlib"):

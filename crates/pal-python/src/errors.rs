@@ -6,7 +6,7 @@ use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
 use pal::polynomial::{ParseError, PolynomialError};
 use pal::query::{NotAProbability, QueryError};
-use pal::region::{RegionError, Unbounded};
+use pal::region::{BatchError, BatchFileError, RegionError, Unbounded};
 use pal::wmi::{ProblemError, TooManyCases, WmiError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -67,6 +67,8 @@ report! {
     ParseError => "ParseError",
     TooManyCases => "PolynomialError",
     NotAProbability => "QueryError",
+    BatchError => "RegionError",
+    BatchFileError => "FileError",
 }
 
 impl Report for SmtError {

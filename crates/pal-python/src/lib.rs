@@ -9,6 +9,7 @@
 //! | `convert` | exact numbers and arrays on their way in and out |
 //! | `term`, `formula`, `polynomial`, `constraint` | operators of terms and formulas, readers of files |
 //! | `region` | cells, integrals, convex polytopes |
+//! | `batch` | a region for each row of a batch |
 //! | `family`, `density` | questions about many parameter vectors, and about one |
 //! | `event` | questions about many parameter vectors with derivatives: entropies, moments on events, given values |
 //! | `families` | settings and recipes, one module per kind of family |
@@ -16,6 +17,7 @@
 //! | `work` | threads, signals, progress, memory |
 //! | `errors` | errors of the library as exceptions |
 
+mod batch;
 mod constraint;
 mod convert;
 mod density;
@@ -37,6 +39,8 @@ use pyo3::prelude::*;
 mod _core {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::batch::{RegionBatch, RegionForms, RegionMap};
     #[pymodule_export]
     use crate::constraint::{Constraint, parse_geojson, parse_smtlib, polygon};
     #[pymodule_export]

@@ -113,6 +113,7 @@
 pub mod checksum;
 pub mod container;
 pub mod density;
+mod double_double;
 pub mod formula;
 pub mod interrupt;
 mod json;

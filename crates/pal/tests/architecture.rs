@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What every stage may use.
-const FOUNDATIONS: [&str; 7] = ["number", "linear_algebra", "random", "interrupt", "checksum", "container", "json"];
+const FOUNDATIONS: [&str; 8] =
+    ["number", "linear_algebra", "double_double", "random", "interrupt", "checksum", "container", "json"];
 
 /// The stages in order, each with the stages that it may use besides the foundations.
 const STAGES: [(&str, &[&str]); 8] = [
@@ -28,7 +29,8 @@ const ONLY: [(&str, &str, &[&str]); 2] =
     [("polynomial", "formula", &["Linear", "Var"]), ("moments", "formula", &["Membership", "MembershipError", "Var"])];
 
 /// The foundations among themselves.
-const FOUNDATION_EDGES: [(&str, &str); 2] = [("linear_algebra", "number"), ("container", "checksum")];
+const FOUNDATION_EDGES: [(&str, &str); 3] =
+    [("linear_algebra", "number"), ("double_double", "number"), ("container", "checksum")];
 
 /// What is not a stage: the front page and the tutorials, which show all of them.
 const PAGES: [&str; 2] = ["lib", "tutorials"];

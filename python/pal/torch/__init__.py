@@ -28,6 +28,7 @@ The pipeline, and where its parts live:
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
+| a region for each row of a batch | `regions`: [`RegionDistribution`][pal.torch.RegionDistribution] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
 | their supports, and marginals of one variable | `support`: [`InRegion`][pal.torch.InRegion], `marginals`: [`Marginals`][pal.torch.Marginals] |
 | given values of some variables, others for every row | `given`: [`GivenDistribution`][pal.torch.GivenDistribution] |
@@ -44,12 +45,14 @@ from .kinds import LAYERS
 from .layer import Layer
 from .marginals import Marginals
 from .normaliser import Normaliser
+from .regions import CompiledRegions, InRegions, RegionDistribution, collate
 from .spline import SplineLayer
 from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
 from .support import InRegion
 
 __all__ = [
-    "LAYERS", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals", "Normaliser",
-    "SplineLayer", "StudentTHead", "SumOfSquaresLayer",
+    "LAYERS", "CompiledRegions", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion",
+    "InRegions", "Layer", "Marginals", "Normaliser", "RegionDistribution", "SplineLayer", "StudentTHead",
+    "SumOfSquaresLayer", "collate",
 ]  # fmt: skip

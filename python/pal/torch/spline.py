@@ -9,13 +9,17 @@ import torch
 from torch import Tensor
 
 from .. import _core
+from ..batch import RegionBatch
 from ..families import SplineMixture
 from ..families.base import as_region
 from ..formula import Constrained, Number
 from ..region import Region
 from ._lines import ProductLines
+from .distribution import ConstrainedDistribution
 from .layer import tiny
 from .mixture import MixtureLayer, mixture_log_weights
+from .normaliser import Normaliser
+from .regions import CompiledRegions, RegionDistribution
 from .student_t import StudentTHead
 
 
@@ -82,6 +86,53 @@ class SplineLayer(MixtureLayer):
         super().__init__(SplineMixture(region, knots, components))
         if head == "student-t":
             self.head = StudentTHead(self.family)
+
+    def compile_regions(self, regions: RegionBatch, dtype: torch.dtype = torch.float64) -> CompiledRegions:
+        """The regions of a batch compiled on the grid of this layer, to be used again and again; for log-densities up
+        to this precision."""
+        return CompiledRegions(self, regions, dtype)
+
+    def forward(  # type: ignore[override]
+        self,
+        outputs: Tensor,
+        regions: RegionBatch | CompiledRegions | Normaliser | None = None,
+        normaliser: Normaliser | None = None,
+    ) -> ConstrainedDistribution | RegionDistribution:
+        """The densities of outputs of a network along the last axis: on the constraint of the layer or, where regions
+        are given, each on the region of its own row.
+
+        The layer gives its grid to all rows, and the box of the grid bounds them: what a region has outside of it does
+        not count. Rows without volume there are an error that names them.
+
+        Args:
+            outputs: one vector for each density along the last axis.
+            regions: one region for each of these vectors; compiled ones
+                ([`compile_regions`][pal.torch.SplineLayer.compile_regions]) save the time for that.
+            normaliser: the normaliser of a part of the constraint of the layer.
+
+        >>> import pal, torch
+        >>> x, y = pal.reals("x", "y")
+        >>> room = pal.Region(x.between(0, 9) & y.between(0, 9) & ~(x.between(2, 3) & y.between(2, 3)))
+        >>> layer = SplineLayer(x.between(-1, 1) & y.between(-1, 1), knots=8, components=4)
+        >>> windows = room.windows([[2, 2], [9, 5]], half_width=1)
+        >>> p = layer(torch.zeros(2, layer.num_params), windows)
+        >>> p.log_prob(torch.tensor([0.5, 0.5])).isneginf()
+        tensor([True, True])
+        >>> p.support.check(p.sample((100,))).all()
+        tensor(True)
+        """
+        if isinstance(regions, Normaliser):
+            regions, normaliser = None, regions
+        if regions is None:
+            return super().forward(outputs, normaliser)
+        if normaliser is not None:
+            raise ValueError("regions have normalisers of their own: give regions or a normaliser, not both")
+        if isinstance(regions, RegionBatch):
+            regions = CompiledRegions(self, regions, outputs.dtype)
+        elif not isinstance(regions, CompiledRegions):
+            raise TypeError(f"regions must be a RegionBatch or CompiledRegions, not {type(regions).__name__}")
+        name = "params" if self.head is None else "outputs"
+        return RegionDistribution(self, regions, **{name: outputs})
 
     def get_extra_state(self) -> dict[str, str]:
         return {**super().get_extra_state(), "head": "values" if self.head is None else "student-t"}

@@ -2,7 +2,7 @@
 
 use super::mesh::MeshError;
 use crate::formula::{Constraint, MembershipError, Var};
-use crate::region::{RegionError, Unbounded};
+use crate::region::{BatchError, RegionError, Unbounded};
 
 /// Why a family cannot be compiled, or a question cannot be answered.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -91,6 +91,12 @@ pub enum DensityError {
     /// The parameters describe no density: every component is 0 on the region.
     #[error("parameter row {0} gives a density of 0 everywhere on the region; change its parameters")]
     Zero(usize),
+    /// Rows of a batch of regions have no volume in the box of the family.
+    #[error("{}", without_volume(.0))]
+    RowsWithoutVolume(Vec<usize>),
+    /// A batch of regions does not fit.
+    #[error(transparent)]
+    Batch(#[from] BatchError),
     /// The region could not be decomposed.
     #[error(transparent)]
     Region(#[from] RegionError),
@@ -100,6 +106,22 @@ pub enum DensityError {
     /// The test of membership in the constraint could not be compiled.
     #[error(transparent)]
     Membership(#[from] MembershipError),
+}
+
+/// How many rows a message names.
+const NAMED: usize = 10;
+
+fn without_volume(rows: &[usize]) -> String {
+    let mut names: Vec<String> = rows.iter().take(NAMED).map(ToString::to_string).collect();
+    if rows.len() > NAMED {
+        names.push(format!("and {} more", rows.len() - NAMED));
+    }
+    let (noun, verb) = if rows.len() == 1 { ("row", "has") } else { ("rows", "have") };
+    format!(
+        "{noun} {} of the regions {verb} no volume in the box of the family, so that no density exists there; leave \
+         {noun} without volume out",
+        names.join(", ")
+    )
 }
 
 impl From<MeshError> for DensityError {

@@ -139,6 +139,13 @@ impl Axis {
         BinIndex::new(inner.partition_point(|(high, low)| (y - high) - low >= 0.0))
     }
 
+    /// Whether a position lies between both ends of the axis, exactly: the difference of a float64 to the nearest one
+    /// of an end is exact where it is small, and the low part of the end decides what is left.
+    pub(crate) fn contains(&self, y: f64) -> bool {
+        let beyond = |(high, low): (f64, f64)| (y - high) - low;
+        beyond(self.rounded[0]) >= 0.0 && beyond(self.rounded[self.bins()]) <= 0.0
+    }
+
     /// The local coordinate of a position in a bin.
     pub fn local(&self, bin: BinIndex, y: f64) -> f64 {
         let (high, low) = self.rounded[bin.get()];

@@ -88,6 +88,9 @@ pub use patches::{ChosenPatch, PatchQuery, PatchSearch};
 pub use registry::Settings;
 pub use row_kernel::{LocatedPoints, Precision, RowInput, RowKernel, RowLogProb};
 pub use single::Density;
-pub use spline::{MAX_SPLINE_DIMENSION, SplineAxis, SplineMixture, SplineRecipe, SplineSettings, student_t_shape};
+pub use spline::{
+    MAX_SPLINE_DIMENSION, RegionForms, RegionPrecision, SplineAxis, SplineMixture, SplineRecipe, SplineSettings,
+    TablePrecision, student_t_shape,
+};
 pub use sum_of_squares::{Basis, Conditioning, Subset, SumOfSquares, SumOfSquaresRecipe, SumOfSquaresSettings};
 pub use support::{Chart, Part, Support};

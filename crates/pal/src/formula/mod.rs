@@ -34,6 +34,7 @@ pub use bounds::{Bounds, Interval};
 pub use constraint::{Constraint, OrderError};
 pub use geojson::{GeoJsonError, GeoJsonOptions, Meaning, parse_geojson};
 pub use linear::{Linear, real, reals};
+pub(crate) use membership::ImagePoint;
 pub use membership::{Membership, MembershipError};
 pub use polygon::{Edge, Polygon, PolygonError, Ring};
 pub use smtlib::{SmtError, SmtWriteError, parse_smtlib, parse_smtlib_term, write_smtlib};

@@ -13,11 +13,13 @@
 //! Cells are closed polytopes with disjoint interiors that together make up the region, up to a set of measure zero.
 //! No decision on the way depends on rounding.
 
+mod batch;
 mod bits;
 mod convex;
 mod drive;
 mod index;
 mod lattice;
+pub(crate) mod planar;
 mod polytope;
 mod search;
 mod skeleton;
@@ -29,6 +31,8 @@ mod unbounded;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+pub(crate) use batch::CellScalar;
+pub use batch::{BatchError, BatchFileError, RegionBatch, RegionMap};
 pub use convex::{Breakpoint, ConvexPolytope, HalfSpace};
 pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub(crate) use lattice::Lattice;

@@ -20,6 +20,7 @@ mod kernel;
 mod nodes;
 mod patches;
 mod recipe;
+mod regions;
 mod student_t;
 
 use std::sync::{Arc, OnceLock};
@@ -49,6 +50,7 @@ use hermite::CUBIC;
 use kernel::SplineKernel;
 use patches::SplinePatches;
 pub use recipe::{SplineAxis, SplineRecipe};
+pub use regions::{RegionForms, RegionPrecision, TablePrecision};
 pub use student_t::shape as student_t_shape;
 
 /// The height of the flat density in every starting component, so that no component begins with zeros.

@@ -65,7 +65,7 @@ pub(super) fn dense_form(bin_form: &BinForm<f64>) -> Option<Vec<f64>> {
 }
 
 /// The matrix that takes the values of a polynomial of degree 6 at the nodes of a bin to its Bernstein coefficients.
-fn bernstein() -> SMatrix<f64, SQUARE, SQUARE> {
+pub(super) fn bernstein() -> SMatrix<f64, SQUARE, SQUARE> {
     let mut values = SMatrix::<f64, SQUARE, SQUARE>::zeros();
     for (row, t) in bin_nodes().into_iter().enumerate() {
         values.row_mut(row).copy_from_slice(&hermite::square_basis(t));

@@ -9,6 +9,7 @@
 
 mod emit;
 mod grid;
+mod image;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -22,6 +23,7 @@ use crate::interrupt::checkpoint;
 use crate::number::{self, Integer, Rational, scaled_coefficient, scaled_to_f64};
 use emit::Emitter;
 use grid::ProgramGrid;
+pub(crate) use image::ImagePoint;
 
 /// Why a formula cannot be compiled for membership tests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -114,7 +114,7 @@ impl LaneWork for Logarithms<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         for (out, value) in self.out.iter_mut().zip(self.values) {
             let regular = *value >= f64::MIN_POSITIVE;
             // The series is that for numbers from 1 on; it is as good for all others that have no fewer digits.

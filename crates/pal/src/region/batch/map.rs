@@ -1,0 +1,199 @@
+//! A region whose convex cells are kept in a spatial index.
+
+use std::sync::{Arc, OnceLock};
+
+use rstar::primitives::{GeomWithData, Rectangle};
+use rstar::{AABB, RTree};
+
+use super::error::BatchError;
+use super::merge::merged;
+use super::window::Window;
+use super::{BatchRow, RegionBatch};
+use crate::double_double::DoubleDouble;
+use crate::formula::Membership;
+use crate::number::Rational;
+use crate::region::planar::{Corner, Scalar};
+use crate::region::{Cell, Polytope, Region, Unbounded};
+
+/// A region to look at from many places: it is cut into cells once, and a window of it costs what is near the window.
+///
+/// ```
+/// use pal::{formula::reals, region::{Region, RegionMap}};
+/// let [x, y] = reals(["x", "y"]);
+/// let pillar = x.between(2, 3) & y.between(2, 3);
+/// let map = RegionMap::new(&Region::new(&(x.between(0, 9) & y.between(0, 9) & !pillar).into())?)?;
+/// // Two windows of half width 1, the second one turned to the north and at the wall.
+/// let windows = map.windows(&[2.0, 2.0, 9.0, 5.0], &[1.0], Some(&[1.0, 0.0, 0.0, 1.0]), None)?;
+/// assert_eq!(windows.volumes(), [3.0, 2.0]);
+/// // Local coordinates: ahead is the first one, to the left the second one.
+/// assert_eq!(windows.contains(&[0.5, 0.5, 0.5, 0.5])?, [false, true]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RegionMap(pub(super) Arc<MapData>);
+
+#[derive(Debug)]
+pub(super) struct MapData {
+    pub region: Region,
+    pub membership: Membership,
+    /// The cells in the plane, found when they are first needed.
+    cells: OnceLock<Result<CellIndex, Unbounded>>,
+}
+
+/// The cells of a region in the plane, and where they are.
+#[derive(Debug)]
+pub(super) struct CellIndex {
+    polygons: CellPolygons,
+    tree: RTree<GeomWithData<Rectangle<[f64; 2]>, u32>>,
+}
+
+/// Cells in the plane as polygons, in double-doubles and exactly.
+#[derive(Debug, Default)]
+pub(crate) struct CellPolygons {
+    near: Vec<Vec<Corner<DoubleDouble>>>,
+    exact: Vec<Vec<Corner<Rational>>>,
+}
+
+/// A number that polygons of cells are kept in.
+pub(crate) trait CellScalar: Scalar {
+    /// The polygons of cells in these numbers.
+    fn polygons(cells: &CellPolygons) -> &[Vec<Corner<Self>>];
+}
+
+impl CellScalar for DoubleDouble {
+    fn polygons(cells: &CellPolygons) -> &[Vec<Corner<DoubleDouble>>] {
+        &cells.near
+    }
+}
+
+impl CellScalar for Rational {
+    fn polygons(cells: &CellPolygons) -> &[Vec<Corner<Rational>>] {
+        &cells.exact
+    }
+}
+
+impl CellPolygons {
+    /// The polygons of cells in the plane, joined where they are convex together.
+    pub fn new(cells: &[Cell]) -> CellPolygons {
+        let mut polygons = CellPolygons::default();
+        for corners in merged(cells.iter().map(|cell| in_order(cell.polytope())).collect()) {
+            let corner = |[x, y]: &[Rational; 2]| {
+                let [(x, x_error), (y, y_error)] = [x, y].map(DoubleDouble::nearest);
+                Corner::new([x, y], [x_error, y_error])
+            };
+            polygons.near.push(corners.iter().map(corner).collect());
+            polygons.exact.push(corners.into_iter().map(|at| Corner::new(at, [0.0; 2])).collect());
+        }
+        polygons
+    }
+}
+
+/// The vertices of a polygon along its boundary, which its incidence tells.
+fn in_order(polytope: &Polytope) -> Vec<[Rational; 2]> {
+    let vertices = polytope.exact_vertices();
+    let mut neighbours = vec![Vec::with_capacity(2); vertices.len()];
+    for facet in 0..polytope.half_spaces().len() {
+        let ends = polytope.facet_vertices(facet);
+        assert_eq!(ends.len(), 2, "a facet of a polygon is an edge");
+        neighbours[ends[0]].push(ends[1]);
+        neighbours[ends[1]].push(ends[0]);
+    }
+    let (mut before, mut at, mut order) = (usize::MAX, 0, Vec::with_capacity(vertices.len()));
+    for _ in 0..vertices.len() {
+        order.push([vertices[at][0].clone(), vertices[at][1].clone()]);
+        let next = neighbours[at].iter().copied().find(|next| *next != before);
+        (before, at) = (at, next.expect("two edges meet in a corner of a polygon"));
+    }
+    order
+}
+
+impl CellIndex {
+    fn new(region: &Region) -> Result<CellIndex, Unbounded> {
+        let polygons = CellPolygons::new(&region.decompose()?);
+        let rectangle = |(k, corners): (usize, &Vec<Corner<DoubleDouble>>)| {
+            // A coordinate that is not finite, or whose error is not, is beyond every window.
+            let end = |axis: usize, sign: f64| {
+                let reach = corners.iter().map(|corner| sign * corner.at[axis].high + 2.0 * corner.error[axis]);
+                let most = reach.fold(f64::NEG_INFINITY, |a, b| if b > a || b.is_nan() { b } else { a });
+                let most = if most.is_nan() { f64::INFINITY } else { most + f64::EPSILON * most.abs() };
+                sign * most
+            };
+            let rectangle = Rectangle::from_corners([end(0, -1.0), end(1, -1.0)], [end(0, 1.0), end(1, 1.0)]);
+            GeomWithData::new(rectangle, k as u32)
+        };
+        let rectangles = polygons.near.iter().enumerate().map(rectangle).collect();
+        Ok(CellIndex { tree: RTree::bulk_load(rectangles), polygons })
+    }
+
+    /// All polygons.
+    pub fn polygons(&self) -> &CellPolygons {
+        &self.polygons
+    }
+
+    /// Which polygons may meet a box, in increasing order.
+    pub fn near(&self, low: [f64; 2], high: [f64; 2]) -> Vec<u32> {
+        let found = self.tree.locate_in_envelope_intersecting(&AABB::from_corners(low, high));
+        let mut found: Vec<u32> = found.map(|entry| entry.data).collect();
+        found.sort_unstable();
+        found
+    }
+}
+
+impl MapData {
+    pub fn new(region: &Region) -> Result<MapData, BatchError> {
+        if let Some(var) = region.constraint().booleans.first() {
+            return Err(BatchError::Boolean(var.clone()));
+        }
+        Ok(MapData { membership: region.membership()?, region: region.clone(), cells: OnceLock::new() })
+    }
+
+    /// The cells of a region in the plane.
+    pub fn cells(&self) -> Result<&CellIndex, &Unbounded> {
+        self.cells.get_or_init(|| CellIndex::new(&self.region)).as_ref()
+    }
+}
+
+impl RegionMap {
+    /// Prepares a region, which must not have Boolean variables. In the plane it is cut into cells at once.
+    pub fn new(region: &Region) -> Result<RegionMap, BatchError> {
+        let map = MapData::new(region)?;
+        if region.dimension() == 2 {
+            // Not while a window is looked at: a thread that waits for the cells might wait for itself.
+            let _ = map.cells();
+        }
+        Ok(RegionMap(Arc::new(map)))
+    }
+
+    /// The region.
+    pub fn region(&self) -> &Region {
+        &self.0.region
+    }
+
+    /// Windows of the map: boxes around centres, in local coordinates that are 0 there.
+    ///
+    /// A point `u` of a window with |u_j| <= half_width_j stands for the point `centre + scale u` of the map; in the
+    /// plane, with a heading h of any length, for
+    ///
+    /// ```text
+    /// y_1 = centre_1 + a u_1 - b u_2,        (a, b) = scale h / |h|
+    /// y_2 = centre_2 + b u_1 + a u_2,
+    /// ```
+    ///
+    /// so that the first local coordinate points along the heading and the second one to its left. `a` and `b` are
+    /// computed once in float64; from then on they, the centres and the half widths are the exact numbers that they
+    /// denote, so that every window is an exactly defined constraint.
+    ///
+    /// `centres` and `headings` come row by row; `half_width` is one number for all axes, or one per axis; `scales` are
+    /// one number per window. What lies outside of the map's own constraint is outside of every window.
+    pub fn windows(
+        &self,
+        centres: &[f64],
+        half_width: &[f64],
+        headings: Option<&[f64]>,
+        scales: Option<&[f64]>,
+    ) -> Result<RegionBatch, BatchError> {
+        let windows = Window::all(self.region().dimension(), centres, half_width, headings, scales)?;
+        let rows = windows.into_iter().map(|window| BatchRow::Window(self.0.clone(), window));
+        Ok(RegionBatch { variables: self.region().variables().to_vec(), rows: rows.collect() })
+    }
+}

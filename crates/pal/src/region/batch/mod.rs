@@ -1,0 +1,315 @@
+//! Many regions over the same variables, one for each example of a data set.
+//!
+//! A row of a batch is a region of its own, a window of a map that many rows share, or a union of sets `A y <= b`. Rows
+//! are immutable and shared: indexing and concatenation copy no geometry.
+
+mod error;
+mod file;
+mod half_spaces;
+mod map;
+mod merge;
+mod window;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+pub use error::BatchError;
+pub use file::BatchFileError;
+pub(crate) use map::CellScalar;
+pub use map::RegionMap;
+
+use super::planar::{BinPart, Corner, CutMemory, Doubt, PlanarGrid};
+use super::{Region, Status};
+use crate::double_double::DoubleDouble;
+use crate::formula::{Constraint, Formula, Linear, Var};
+use crate::interrupt::checkpoint;
+use crate::number::Rational;
+use half_spaces::HalfSpaceUnion;
+use map::{CellPolygons, MapData};
+use window::{Window, exact};
+
+/// Regions over the same variables, one per row.
+///
+/// ```
+/// use pal::{formula::reals, region::{Region, RegionBatch}};
+/// let [x] = reals(["x"]);
+/// let budgets = [1, 2, 0].map(|most| Region::new(&x.between(0, most).into()).unwrap());
+/// let batch = RegionBatch::new(&budgets)?;
+/// assert_eq!(batch.volumes(), [1.0, 2.0, 0.0]);
+/// assert_eq!(batch.statuses().iter().map(|s| s.name()).collect::<Vec<_>>(), ["bounded", "bounded", "lower-dimensional"]);
+/// assert_eq!(batch.contains(&[1.5, 1.5, 0.0])?, [false, true, true]);
+/// # Ok::<(), pal::region::BatchError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RegionBatch {
+    variables: Vec<Var>,
+    rows: Vec<BatchRow>,
+}
+
+#[derive(Clone, Debug)]
+enum BatchRow {
+    Whole(Arc<MapData>),
+    Window(Arc<MapData>, Window),
+    HalfSpaces(Arc<HalfSpaceUnion>),
+}
+
+/// The least number of rows for which other threads are asked.
+const PARALLEL: usize = 64;
+
+impl RegionBatch {
+    /// A batch of given regions, which have the same variables in the same order and no Boolean ones.
+    pub fn new(regions: &[Region]) -> Result<RegionBatch, BatchError> {
+        let first = regions.first().ok_or(BatchError::Empty)?;
+        let variables = first.variables().to_vec();
+        if variables.is_empty() {
+            return Err(BatchError::NoVariables);
+        }
+        let row = |(row, region): (usize, &Region)| {
+            if region.variables() != variables {
+                let (given, wanted) = (listed(region.variables()), listed(&variables));
+                return Err(BatchError::Variables { row, given, wanted });
+            }
+            Ok(BatchRow::Whole(Arc::new(MapData::new(region)?)))
+        };
+        let rows = regions.iter().enumerate().map(row).collect::<Result<_, _>>()?;
+        Ok(RegionBatch { variables, rows })
+    }
+
+    /// One union of sets `A y <= b` for each row, from flat arrays: `normals` of rows x parts x half-spaces x variables,
+    /// `offsets` of rows x parts x half-spaces, and `mask` of rows x parts, which says which parts there are. A float64
+    /// is the exact rational that it denotes.
+    ///
+    /// ```
+    /// use pal::{formula::Var, region::RegionBatch};
+    /// let variables = Var::declare(["x", "y"]);
+    /// // x <= 1, y <= 1 and x + y >= 1 in the first row, and 2 in the second one.
+    /// let normals = [1.0, 0.0, 0.0, 1.0, -1.0, -1.0].repeat(2);
+    /// let offsets = [1.0, 1.0, -1.0, 2.0, 2.0, -1.0];
+    /// let batch = RegionBatch::half_spaces(&variables, [2, 1, 3], &normals, &offsets, None)?;
+    /// assert_eq!(batch.volumes(), [0.5, 4.5]);
+    /// # Ok::<(), pal::region::BatchError>(())
+    /// ```
+    pub fn half_spaces(
+        variables: &[Var],
+        shape: [usize; 3],
+        normals: &[f64],
+        offsets: &[f64],
+        mask: Option<&[bool]>,
+    ) -> Result<RegionBatch, BatchError> {
+        if variables.is_empty() {
+            return Err(BatchError::NoVariables);
+        }
+        let unions = HalfSpaceUnion::all(variables.len(), shape, normals, offsets, mask)?;
+        let rows = unions.into_iter().map(|union| BatchRow::HalfSpaces(Arc::new(union))).collect();
+        Ok(RegionBatch { variables: variables.to_vec(), rows })
+    }
+
+    /// The real variables of all rows, in the order of coordinates.
+    pub fn variables(&self) -> &[Var] {
+        &self.variables
+    }
+
+    /// The number of variables.
+    pub fn dimension(&self) -> usize {
+        self.variables.len()
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Some rows, in any order and any number of times.
+    pub fn select(&self, indices: &[usize]) -> Result<RegionBatch, BatchError> {
+        let row = |index: &usize| self.row(*index).cloned();
+        Ok(RegionBatch { rows: indices.iter().map(row).collect::<Result<_, _>>()?, variables: self.variables.clone() })
+    }
+
+    /// The rows of this batch and then those of others, which have the same variables.
+    pub fn concatenate(&self, others: &[RegionBatch]) -> Result<RegionBatch, BatchError> {
+        let mut all = self.clone();
+        for other in others {
+            if other.variables != self.variables {
+                let (given, wanted) = (listed(&other.variables), listed(&self.variables));
+                return Err(BatchError::Variables { row: all.len(), given, wanted });
+            }
+            all.rows.extend(other.rows.iter().cloned());
+        }
+        Ok(all)
+    }
+
+    fn row(&self, row: usize) -> Result<&BatchRow, BatchError> {
+        self.rows.get(row).ok_or(BatchError::Row { row, rows: self.rows.len() })
+    }
+
+    /// The constraint of a row.
+    pub fn constraint(&self, row: usize) -> Result<Constraint, BatchError> {
+        Ok(match self.row(row)? {
+            BatchRow::Whole(map) => map.region.constraint().clone(),
+            BatchRow::Window(map, window) => window.constraint(map.region.constraint()),
+            BatchRow::HalfSpaces(union) => union.constraint(&self.variables),
+        })
+    }
+
+    /// The region of a row.
+    pub fn region(&self, row: usize) -> Result<Region, BatchError> {
+        match self.row(row)? {
+            BatchRow::Whole(map) => Ok(map.region.clone()),
+            _ => Region::new(&self.constraint(row)?).map_err(|error| BatchError::Region { row, error }),
+        }
+    }
+
+    /// The regions of all rows, one after the other.
+    pub fn regions(&self) -> impl Iterator<Item = Result<Region, BatchError>> {
+        (0..self.len()).map(|row| self.region(row))
+    }
+
+    /// Whether each point, one per row, is in the region of its own row, exactly and with strictness. Points come row by
+    /// row in one slice; NaN and infinities are in no region.
+    pub fn contains(&self, points: &[f64]) -> Result<Vec<bool>, BatchError> {
+        let n = self.dimension();
+        if points.len() != self.len() * n {
+            let (given, wanted) = (points.len(), self.len() * n);
+            return Err(BatchError::Length { what: "coordinates of points", given, wanted });
+        }
+        let decide = |(row, point): (&BatchRow, &[f64])| row.contains(point);
+        if self.len() < PARALLEL {
+            return Ok(self.rows.iter().zip(points.chunks(n)).map(decide).collect());
+        }
+        Ok(self.rows.par_iter().with_min_len(PARALLEL).zip(points.par_chunks(n)).map(decide).collect())
+    }
+
+    /// Whether one point is in the region of a row, exactly.
+    pub(crate) fn row_contains(&self, row: usize, point: &[f64]) -> bool {
+        self.rows[row].contains(point)
+    }
+
+    /// The kind of every row: bounded, unbounded, lower-dimensional or empty.
+    pub fn statuses(&self) -> Vec<Status> {
+        (0..self.len()).into_par_iter().map(|row| self.status(row)).collect()
+    }
+
+    /// The kind of a row.
+    fn status(&self, row: usize) -> Status {
+        checkpoint();
+        if self.window_area(row).is_some_and(|area| area > 0.0) {
+            return Status::Bounded;
+        }
+        match self.region(row) {
+            Ok(region) => region.status(),
+            Err(error) => unreachable!("a row of a batch makes a region: {error}"),
+        }
+    }
+
+    /// The volume of every row; infinite for unbounded ones.
+    pub fn volumes(&self) -> Vec<f64> {
+        (0..self.len()).into_par_iter().map(|row| self.volume(row)).collect()
+    }
+
+    fn volume(&self, row: usize) -> f64 {
+        checkpoint();
+        if let Some(area) = self.window_area(row) {
+            return area;
+        }
+        match self.region(row) {
+            Ok(region) => region.volume().unwrap_or(f64::INFINITY),
+            Err(error) => unreachable!("a row of a batch makes a region: {error}"),
+        }
+    }
+
+    /// The area of a window in the plane, from the cells of its map; `None` for other rows.
+    fn window_area(&self, row: usize) -> Option<f64> {
+        let BatchRow::Window(_, window) = &self.rows[row] else { return None };
+        if self.dimension() != 2 {
+            return None;
+        }
+        let ends = [0, 1].map(|j| {
+            let width = exact(window.half_width[j]);
+            [-&width, width]
+        });
+        let near = self.area::<DoubleDouble>(row, &ends);
+        let exact = |_: Doubt| self.area::<Rational>(row, &ends);
+        let area = near.or_else(exact).unwrap_or_else(|_| unreachable!("fractions leave no doubt"));
+        area.map(|fraction| fraction * 4.0 * window.half_width[0] * window.half_width[1])
+    }
+
+    /// The part of a box that a row takes, from 0 to 1; `None` if it is not known by its pieces.
+    fn area<N: CellScalar>(&self, row: usize, ends: &[[Rational; 2]; 2]) -> Result<Option<f64>, Doubt> {
+        let grid = PlanarGrid::<N>::new([&ends[0], &ends[1]]);
+        let Some(pieces) = self.pieces(row, &grid, ends) else { return Ok(None) };
+        let (mut memory, mut trapezoids, mut area) = (CutMemory::default(), Vec::new(), 0.0);
+        for piece in pieces? {
+            grid.cut(&piece, &mut memory, &mut |i, j, part| {
+                area += match part {
+                    BinPart::Full => 1.0,
+                    BinPart::Polygon(corners) => grid.trapezoids([i, j], corners, &mut trapezoids)?,
+                };
+                Ok(())
+            })?;
+        }
+        Ok(Some(area))
+    }
+
+    /// The convex pieces of a row in the plane that may meet the box of a grid, with disjoint interiors; `None` for a
+    /// window of an unbounded map, which has no cells to look at.
+    pub(crate) fn pieces<N: CellScalar>(
+        &self,
+        row: usize,
+        grid: &PlanarGrid<N>,
+        ends: &[[Rational; 2]; 2],
+    ) -> Option<Result<Vec<Vec<Corner<N>>>, Doubt>> {
+        let mut pieces = Vec::new();
+        match &self.rows[row] {
+            BatchRow::Window(map, window) => return Some(window.pieces(map.cells().ok()?, ends)),
+            BatchRow::Whole(map) => match map.cells() {
+                Ok(cells) => pieces.extend_from_slice(N::polygons(cells.polygons())),
+                Err(_) => pieces = self.pieces_within(row, ends)?,
+            },
+            BatchRow::HalfSpaces(union) => match union.clip(grid.box_corners()) {
+                Some(Ok(polygon)) => pieces.push(polygon),
+                Some(Err(doubt)) => return Some(Err(doubt)),
+                None => pieces = self.pieces_within(row, ends)?,
+            },
+        }
+        Some(Ok(pieces))
+    }
+
+    /// The pieces of a row in a box, by the search that works for all constraints.
+    fn pieces_within<N: CellScalar>(&self, row: usize, ends: &[[Rational; 2]; 2]) -> Option<Vec<Vec<Corner<N>>>> {
+        let region = self.region_within(row, ends).ok()?;
+        let polygons = CellPolygons::new(&region.decompose().ok()?);
+        Some(N::polygons(&polygons).to_vec())
+    }
+
+    /// The part of a row in a box, as a region.
+    pub(crate) fn region_within(&self, row: usize, ends: &[[Rational; 2]]) -> Result<Region, BatchError> {
+        let constraint = self.constraint(row)?;
+        let side =
+            |(var, [low, high]): (&Var, &[Rational; 2])| Linear::from(var.clone()).between(low.clone(), high.clone());
+        let sides = constraint.reals.iter().zip(ends).map(side);
+        let formula = Formula::all(sides.chain([constraint.formula.clone()]).collect::<Vec<_>>());
+        let constraint = Constraint { formula, ..constraint };
+        Region::new(&constraint).map_err(|error| BatchError::Region { row, error })
+    }
+}
+
+impl BatchRow {
+    fn contains(&self, point: &[f64]) -> bool {
+        match self {
+            BatchRow::Whole(map) => map.membership.contains(point),
+            BatchRow::Window(map, window) => window.contains(&map.membership, point),
+            BatchRow::HalfSpaces(union) => union.contains(point),
+        }
+    }
+}
+
+/// Names of variables as they stand in messages.
+fn listed(variables: &[Var]) -> String {
+    variables.iter().map(Var::name).collect::<Vec<_>>().join(", ")
+}

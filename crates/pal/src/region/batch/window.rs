@@ -1,0 +1,218 @@
+//! A part of a map in local coordinates.
+
+use std::sync::Arc;
+
+use super::error::BatchError;
+use super::map::{CellIndex, CellScalar};
+use crate::double_double::RELATIVE_ERROR;
+use crate::formula::{Constraint, Formula, ImagePoint, Linear, Membership, Substitution, Var};
+use crate::number::{self, Rational};
+use crate::region::planar::{AxisLine, Corner, Doubt, split};
+
+/// A box in local coordinates and the exact map from these to coordinates of the map: see
+/// [`RegionMap::windows`](super::RegionMap::windows).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Window {
+    pub centre: Vec<f64>,
+    /// The heading times the scale. The second number is 0 except in the plane.
+    pub turn: [f64; 2],
+    pub half_width: Arc<[f64]>,
+}
+
+/// The number of the lower side of a window among lines: no line of a grid has it.
+const OWN_LINE: u32 = u32::MAX - 1;
+
+impl Window {
+    /// Windows from flat arrays, checked.
+    pub fn all(
+        n: usize,
+        centres: &[f64],
+        half_width: &[f64],
+        headings: Option<&[f64]>,
+        scales: Option<&[f64]>,
+    ) -> Result<Vec<Window>, BatchError> {
+        if n == 0 {
+            return Err(BatchError::NoVariables);
+        }
+        let length = |what, given: usize, wanted: usize| {
+            if given == wanted { Ok(()) } else { Err(BatchError::Length { what, given, wanted }) }
+        };
+        length("coordinates of centres", centres.len(), centres.len().div_ceil(n) * n)?;
+        let count = centres.len() / n;
+        if half_width.len() != 1 {
+            length("half widths, one for all variables or one for each", half_width.len(), n)?;
+        }
+        if let Some(bad) = half_width.iter().find(|w| !(w.is_finite() && **w > 0.0)) {
+            return Err(BatchError::HalfWidth(*bad));
+        }
+        if headings.is_some() && n != 2 {
+            return Err(BatchError::Headings(n));
+        }
+        headings.map_or(Ok(()), |headings| length("coordinates of headings", headings.len(), 2 * count))?;
+        scales.map_or(Ok(()), |scales| length("scales", scales.len(), count))?;
+        let half_width: Arc<[f64]> = (0..n).map(|j| half_width[if half_width.len() == 1 { 0 } else { j }]).collect();
+        let window = |(row, centre): (usize, &[f64])| {
+            if let Some(value) = centre.iter().find(|x| !x.is_finite()) {
+                return Err(BatchError::Value { what: "a coordinate of the centre", row, value: *value });
+            }
+            let scale = scales.map_or(1.0, |scales| scales[row]);
+            if !(scale.is_finite() && scale > 0.0) {
+                return Err(BatchError::Value { what: "the scale, which must be positive,", row, value: scale });
+            }
+            let turn = match headings {
+                None => [scale, 0.0],
+                Some(headings) => {
+                    let [x, y] = [headings[2 * row], headings[2 * row + 1]];
+                    let length = x.hypot(y);
+                    let turn = [scale * (x / length), scale * (y / length)];
+                    if !(length > 0.0 && turn.iter().all(|t| t.is_finite())) {
+                        let value = if x == 0.0 { y } else { x };
+                        return Err(BatchError::Value {
+                            what: "the heading, which must have a direction,",
+                            row,
+                            value,
+                        });
+                    }
+                    turn
+                }
+            };
+            Ok(Window { centre: centre.to_vec(), turn, half_width: half_width.clone() })
+        };
+        centres.chunks(n).enumerate().map(window).collect()
+    }
+
+    /// A window from its numbers in a file.
+    pub fn restore(n: usize, numbers: &[f64]) -> Result<Window, BatchError> {
+        let (centre, rest) = numbers.split_at(n);
+        let (turn, half_width) = rest.split_at(2);
+        let wrong = numbers.iter().find(|x| !x.is_finite());
+        if let Some(value) = wrong.or_else(|| half_width.iter().find(|w| **w <= 0.0)) {
+            return Err(BatchError::HalfWidth(*value));
+        }
+        Ok(Window { centre: centre.to_vec(), turn: [turn[0], turn[1]], half_width: half_width.into() })
+    }
+
+    /// The constraint in local coordinates, which have the names of those of the map.
+    pub fn constraint(&self, map: &Constraint) -> Constraint {
+        let [a, b] = self.turn.map(exact);
+        let n = map.reals.len();
+        let mut substitution = Substitution::new();
+        for (j, var) in map.reals.iter().enumerate() {
+            let mut terms: Vec<(Var, Rational)> = vec![(var.clone(), a.clone())];
+            if n == 2 && !b.is_zero() {
+                terms.push((map.reals[1 - j].clone(), if j == 0 { -&b } else { b.clone() }));
+            }
+            substitution = substitution.real(var.name(), Linear::new(terms, exact(self.centre[j])));
+        }
+        let sides = map.reals.iter().zip(&*self.half_width).map(|(var, w)| {
+            let width = exact(*w);
+            Linear::from(var.clone()).between(-&width, width)
+        });
+        let formula = Formula::all(sides.chain([map.formula.substitute(&substitution)]).collect::<Vec<_>>());
+        Constraint { formula, reals: map.reals.clone(), booleans: Vec::new() }
+    }
+
+    /// Whether a point in local coordinates is inside, exactly.
+    pub fn contains(&self, map: &Membership, point: &[f64]) -> bool {
+        // Written so that a NaN is outside.
+        if !point.iter().zip(&*self.half_width).all(|(u, w)| u.abs() <= *w) {
+            return false;
+        }
+        let [a, b] = self.turn;
+        let n = point.len();
+        // At most four roundings of numbers up to the sum of magnitudes.
+        let (mut image, mut error) = ([0.0; 16], [0.0; 16]);
+        let image = &mut image[..n];
+        let error = &mut error[..n];
+        for j in 0..n {
+            let (across, sign) = if n == 2 { (point[1 - j] * b, if j == 0 { -1.0 } else { 1.0 }) } else { (0.0, 0.0) };
+            let along = point[j] * a;
+            image[j] = self.centre[j] + (along + sign * across);
+            let size = self.centre[j].abs() + along.abs() + across.abs();
+            error[j] = 4.0 * f64::EPSILON * size + f64::MIN_POSITIVE;
+        }
+        map.contains_image(&ImagePoint { approximate: image, error, exact: &|| self.exact_image(point) })
+    }
+
+    /// The exact point of the map that a local point stands for.
+    fn exact_image(&self, point: &[f64]) -> Vec<Rational> {
+        let [a, b] = self.turn.map(exact);
+        let n = point.len();
+        let coordinate = |j: usize| {
+            let along = exact(self.centre[j]) + &a * exact(point[j]);
+            match (n, j) {
+                (2, 0) => along - &b * exact(point[1]),
+                (2, 1) => along + &b * exact(point[0]),
+                _ => along,
+            }
+        };
+        (0..n).map(coordinate).collect()
+    }
+
+    /// The cells of the map as far as they are in the window, in local coordinates. What lies outside of a box that is not
+    /// larger than the window is not cut off.
+    pub fn pieces<N: CellScalar>(
+        &self,
+        cells: &CellIndex,
+        ends: &[[Rational; 2]; 2],
+    ) -> Result<Vec<Vec<Corner<N>>>, Doubt> {
+        let mut pieces = self.cells_near(cells);
+        let (mut below, mut above) = (Vec::new(), Vec::new());
+        for (axis, [low, high]) in ends.iter().enumerate() {
+            let width = exact(self.half_width[axis]);
+            if width >= *high && -&width <= *low {
+                continue;
+            }
+            for piece in &mut pieces {
+                for sign in [-1.0, 1.0] {
+                    let at = N::from_float(sign * self.half_width[axis]);
+                    let line = AxisLine { at, error: 0.0, number: OWN_LINE + u32::from(sign > 0.0) };
+                    split(piece, axis, &line, &mut below, &mut above)?;
+                    std::mem::swap(piece, if sign > 0.0 { &mut below } else { &mut above });
+                }
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// The cells of the map that may meet the window, in local coordinates.
+    fn cells_near<N: CellScalar>(&self, cells: &CellIndex) -> Vec<Vec<Corner<N>>> {
+        let [a, b] = self.turn.map(f64::abs);
+        let reach = |j: usize| {
+            let extent = a * self.half_width[j] + b * self.half_width[1 - j];
+            extent * (1.0 + 1e-12) + 1e-12 * self.centre[j].abs()
+        };
+        let [low, high] = [-1.0, 1.0].map(|sign| [0, 1].map(|j| self.centre[j] + sign * reach(j)));
+        let turned = self.turn != [1.0, 0.0];
+        let turn = self.turn.map(N::from_float);
+        let squares = turn[0].times(&turn[0]).plus(&turn[1].times(&turn[1]));
+        let polygons = N::polygons(cells.polygons());
+        let piece = |index: u32| {
+            let corners = polygons[index as usize].iter().map(|corner| {
+                let [(x, x_error), (y, y_error)] = [0, 1].map(|j| corner.at[j].minus_float(self.centre[j]));
+                let error = [corner.error[0] + x_error, corner.error[1] + y_error];
+                if !turned {
+                    return Corner::new([x, y], error);
+                }
+                let u = turn[0].times(&x).plus(&turn[1].times(&y)).over(&squares);
+                let v = turn[0].times(&y).minus(&turn[1].times(&x)).over(&squares);
+                if N::EXACT {
+                    return Corner::new([u, v], [0.0; 2]);
+                }
+                let size = x.rounded().abs() + y.rounded().abs();
+                // Where squares are close to overflow or underflow, nothing is certain.
+                let safe = (1e-200..1e200).contains(&squares.rounded());
+                let factor = if safe { (a + b) / squares.rounded() } else { f64::NAN };
+                let error = 1.01 * factor * (error[0].max(error[1]) + 32.0 * RELATIVE_ERROR * size);
+                Corner::new([u, v], [error; 2])
+            });
+            corners.collect()
+        };
+        cells.near(low, high).into_iter().map(piece).collect()
+    }
+}
+
+/// The rational that a float64 denotes. Numbers of windows and their points are checked to be finite.
+pub(super) fn exact(x: f64) -> Rational {
+    number::from_f64(x).expect("the numbers of a window are finite")
+}
