@@ -96,13 +96,12 @@ impl<T: Real> SplineKernel<T> {
                     }
                     RowInput::StudentT => {
                         memory.params[0].0[lane] = row[0];
-                        let outputs = memory.head.outputs.iter_mut().zip(&row[1..]);
-                        outputs.for_each(|(lanes, x)| lanes.0[lane] = *x);
+                        self.head.place(component, lane, row, &mut memory.head);
                     }
                 }
             }
             if input == RowInput::StudentT {
-                dispatch(HeadSplines { head: &self.head, component, memory });
+                dispatch(HeadSplines { head: &self.head, memory });
             }
             let with_gradient = gradient.is_some();
             let (integrals, scales) = dispatch(Component { kernel: self, memory, with_gradient });
@@ -214,7 +213,6 @@ type ValueFactors = [[(u32, f64); 4]; MAX_SPLINE_DIMENSION];
 /// The splines that the head makes for one component of all lanes.
 struct HeadSplines<'k, T> {
     head: &'k StudentT<T>,
-    component: usize,
     memory: &'k mut Memory<T>,
 }
 
@@ -223,7 +221,7 @@ impl<T: Real> LaneWork for HeadSplines<'_, T> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) {
-        self.head.splines(self.component, &mut self.memory.head, &mut self.memory.params[1..]);
+        self.head.splines(&mut self.memory.head, &mut self.memory.params[1..]);
     }
 }
 

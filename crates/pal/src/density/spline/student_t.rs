@@ -76,8 +76,8 @@ struct HeadAxis<T> {
 /// What the derivatives of one component need, lane by lane.
 #[derive(Clone, Debug)]
 pub(super) struct HeadMemory<T> {
-    /// The outputs of all axes, one number per lane.
-    pub outputs: Vec<Lanes<T>>,
+    /// The outputs of all axes, one number per lane; the places of the components are added to those for locations.
+    outputs: Vec<Lanes<T>>,
     axes: Vec<AxisMemory<T>>,
     /// The logarithms of `1 + u^2 / a`, and the values, at the knots of all axes.
     logs: Vec<Lanes<T>>,
@@ -136,15 +136,23 @@ impl<T: Real> StudentT<T> {
         HeadMemory { outputs, axes: vec![axis; self.axes.len()], logs: vec![zero; knots], values: vec![zero; knots] }
     }
 
-    /// Location, scale and tail of one component, from its outputs.
+    /// Takes the outputs of one component, after its logit, into one lane.
+    pub fn place(&self, component: usize, lane: usize, outputs: &[T], memory: &mut HeadMemory<T>) {
+        memory.outputs.iter_mut().zip(&outputs[1..]).for_each(|(lanes, output)| lanes.0[lane] = *output);
+        for (location, places) in memory.outputs.iter_mut().step_by(PER_AXIS).zip(&self.places) {
+            location.0[lane] += T::from_f64(places[component]);
+        }
+    }
+
+    /// Location, scale and tail from the outputs.
     #[inline(always)]
-    fn place(&self, component: usize, memory: &mut HeadMemory<T>) {
+    fn locate(&self, memory: &mut HeadMemory<T>) {
         let HeadMemory { outputs, axes, .. } = memory;
         let zero_scale = Lanes::splat(T::from_f64((ZERO_SCALE / (MAX_SCALE - ZERO_SCALE)).ln()));
         let zero_tail = Lanes::splat(T::from_f64((ZERO_TAIL - MIN_TAIL).exp_m1().ln()));
         for (j, (axis, memory)) in self.axes.iter().zip(axes).enumerate() {
             let outputs = &outputs[j * PER_AXIS..(j + 1) * PER_AXIS];
-            memory.location = outputs[0] + Lanes::splat(T::from_f64(self.places[j][component]));
+            memory.location = outputs[0];
             let (distance, growth) = axis.distances(memory.location);
             let scale = outputs[1].times(T::from_f64(SCALE_GAIN)) + zero_scale;
             let (fraction, derivative, _) = sigmoid(scale);
@@ -158,10 +166,10 @@ impl<T: Real> StudentT<T> {
         }
     }
 
-    /// Values and derivatives of one component at all knots, axis by axis, from its outputs in the memory.
+    /// Values and derivatives at all knots, axis by axis, from the outputs in the memory.
     #[inline(always)]
-    pub fn splines(&self, component: usize, memory: &mut HeadMemory<T>, splines: &mut [Lanes<T>]) {
-        self.place(component, memory);
+    pub fn splines(&self, memory: &mut HeadMemory<T>, splines: &mut [Lanes<T>]) {
+        self.locate(memory);
         let (one, half) = (T::from_f64(1.0), T::from_f64(-0.5));
         let (mut start, mut at) = (0, 0);
         for (axis, place) in self.axes.iter().zip(&memory.axes) {
