@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::density::gradient::Cotangents;
-use crate::density::lanes::{LaneWork, dispatch};
+use crate::density::lanes::{LaneWork, Simd, dispatch};
 use crate::density::mesh::Mesh;
 use crate::density::weights::log_sum_exp;
 use crate::density::{BinIndex, Differentiable, Family, Grid, Real, Row};
@@ -117,8 +117,7 @@ impl LaneWork for Logarithms<'_> {
     fn run<S: Simd>(self, _: S) {
         for (out, value) in self.out.iter_mut().zip(self.values) {
             let regular = *value >= f64::MIN_POSITIVE;
-            // The series is that for numbers from 1 on; it is as good for all others that have no fewer digits.
-            let log = (if regular { *value } else { 1.0 }).ln_above_one();
+            let log = (if regular { *value } else { 1.0 }).ln_of_normal();
             *out = if regular { log } else { f64::NEG_INFINITY };
         }
     }

@@ -6,7 +6,7 @@ use super::super::nodes::STEP;
 use super::pack::{PACK, Pack};
 use super::planar_form::PlanarForm;
 use super::tables::{TABLE, TableEntries};
-use crate::density::lanes::{Lanes, Real};
+use crate::density::lanes::{Lanes, Real, Simd};
 
 /// The constants of a grid that full bins need.
 #[derive(Clone, Debug)]
@@ -143,7 +143,8 @@ impl<T: Real> FullBins<T> {
 
 /// The integrals over a form of any number of variables, in float64, and their derivatives where a gradient is given.
 #[inline(always)]
-pub(super) fn general<T: Real>(
+pub(super) fn general<S: Simd, T: Real>(
+    simd: S,
     form: &BinForm<f64>,
     squares: &[Pack<T>],
     gradient: Option<&mut [Pack<T>]>,
@@ -159,11 +160,11 @@ pub(super) fn general<T: Real>(
     }
     let mut work = form.plan().work();
     let total = match gradient {
-        None => form.plan().integral(&form.tables, lanes, &mut work),
+        None => form.plan().integral(simd, &form.tables, lanes, &mut work),
         Some(gradient) => {
             derivatives.clear();
             derivatives.resize(squares.len(), Lanes::zero());
-            let total = form.plan().integral_with_gradient(&form.tables, lanes, derivatives, &mut work);
+            let total = form.plan().integral_with_gradient(simd, &form.tables, lanes, derivatives, &mut work);
             for (pack, lanes) in gradient.iter_mut().zip(derivatives) {
                 for (x, lane) in pack.0.iter_mut().zip(lanes.0) {
                     *x += T::from_f64(lane);

@@ -2,7 +2,7 @@
 
 use super::super::student_t::{HeadMemory, StudentT};
 use super::kernel::{PassMemory, PlacedPoint, RegionKernel, RowForm};
-use crate::density::lanes::{LANES, LaneWork, Lanes, Real, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch};
 
 /// Memory that is used for one row after the other.
 pub(super) struct HeadRowMemory<T> {
@@ -37,7 +37,7 @@ impl<T: Real> LaneWork for Splines<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         let HeadRowMemory { head, splines, .. } = self.memory;
         self.head.splines(head, splines);
     }
@@ -53,7 +53,7 @@ impl<T: Real> LaneWork for PullBack<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, _: S) {
         let HeadRowMemory { head, splines, outputs, .. } = self.memory;
         self.head.pull_back(head, splines, outputs);
     }

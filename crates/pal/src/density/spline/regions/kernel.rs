@@ -12,7 +12,7 @@ use super::contract::{FullBins, SumMemory, general};
 use super::pack::{PACK, Pack};
 use super::planar_form::PlanarForm;
 use crate::density::grid::{BinIndex, Grid};
-use crate::density::lanes::{LaneWork, Real, dispatch};
+use crate::density::lanes::{LaneWork, Real, Simd, dispatch};
 use crate::density::weights::{log_softmax, log_sum_exp};
 
 /// The nodes of a bin that are not at its ends.
@@ -190,7 +190,7 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<S: Simd>(self, simd: S) {
         let PackWork { kernel, form, params: row, with_offset, point, first, gradient: out, memory } = self;
         let PassMemory { params, derivatives, nodes, squares, gradient, sums, parts } = memory;
         let per = kernel.per_component;
@@ -234,7 +234,7 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
         let wanted = with_gradient.then_some(&mut gradient[..]);
         let integral = match form {
             RowForm::Planar(form) => kernel.full.planar(form, squares, wanted, sums),
-            RowForm::General(form) => general(form, squares, wanted, sums),
+            RowForm::General(form) => general(simd, form, squares, wanted, sums),
         };
         for (lane, part) in parts[first..first + PACK].iter_mut().enumerate() {
             part.logit = params[0].0[lane].to_f64();

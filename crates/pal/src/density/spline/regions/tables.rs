@@ -13,7 +13,7 @@ use nalgebra::SMatrix;
 
 use super::super::hermite::{self, SQUARE};
 use crate::density::gauss::Gauss;
-use crate::density::lanes::{LaneWork, dispatch};
+use crate::density::lanes::{LaneWork, Simd, dispatch};
 use crate::region::planar::Trapezoid;
 
 /// The number of entries of a table.
@@ -113,7 +113,7 @@ impl<'s, S: Iterator<Item = &'s Trapezoid>> LaneWork for TableWork<'_, S> {
     type Output = [f64; TABLE];
 
     #[inline(always)]
-    fn run(self) -> [f64; TABLE] {
+    fn run<V: Simd>(self, _: V) -> [f64; TABLE] {
         let mut sums = [[0.0; WIDE]; SQUARE];
         for trapezoid in self.trapezoids {
             for (s, weight) in &self.rule.outer {
