@@ -15,7 +15,7 @@ from pal.datasets import _plain_pickle, constrained_sdd
 @pytest.fixture(name="family")
 def a_family():
     (x,) = pal.reals("x")
-    return pal.Histogram(pal.Region(x.between(0, 1)))
+    return pal.HistogramMixture(pal.Region(x.between(0, 1)), components=1)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links and devices of Unix")
