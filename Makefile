@@ -39,7 +39,7 @@ test:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	$(CARGO) test -p pal
 	$(TARGET)/debug/examples/triangle && $(TARGET)/debug/examples/integrals && $(TARGET)/debug/examples/windows
-	$(CARGO) test --profile quick -p pal-burn -p pal-cli
+	$(CARGO) test --profile quick -p pal-burn -p pal-cli -p pal-system
 	$(TARGET)/quick/examples/mixture_head && $(TARGET)/quick/examples/drone_scene
 	$(MAKE) test-wmi
 	$(MAKE) test-densities

@@ -13,8 +13,8 @@ fn folder(name: &str) -> Folder {
     folder.write("old.safetensors", "old").write("flat.csv", flat(4, 1));
     folder.pal(&["compile", "u.smt2", "--knots", "4", "--components", "1", "-o", "f.safetensors", "-q"]).done();
     folder.pal(&["model", "f.safetensors", "--params", "flat.csv", "-o", "m.safetensors", "-q"]).done();
-    folder.pal(&["compile", "r.smt2", "--knots", "3", "--components", "1", "-o", "f.safetensors", "-q"]).done();
-    folder.pal(&["model", "f.safetensors", "--random", "1", "--rows", "2", "-o", "s.safetensors", "-q"]).done();
+    folder.pal(&["compile", "r.smt2", "--knots", "3", "--components", "1", "-o", "g.safetensors", "-q"]).done();
+    folder.pal(&["model", "g.safetensors", "--random", "1", "--rows", "2", "-o", "s.safetensors", "-q"]).done();
     folder
 }
 

@@ -33,20 +33,6 @@ fn a_failure_leaves_the_old_file_and_nothing_else() {
 }
 
 #[test]
-fn temporaries_can_be_removed_while_they_are_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.txt");
-    let written = files::replace_with(&path, |out| {
-        out.write_all(b"new")?;
-        assert_eq!(names(folder.path()).len(), 1, "the temporary file");
-        files::remove_temporaries();
-        assert!(names(folder.path()).is_empty());
-        Ok::<(), io::Error>(())
-    });
-    assert!(written.is_err(), "there is nothing left to rename");
-}
-
-#[test]
 fn names_that_lead_to_one_place_are_recognised() {
     let folder = tempfile::tempdir().unwrap();
     let [a, b] = ["a.txt", "b.txt"].map(|name| folder.path().join(name));

@@ -104,10 +104,9 @@ const MARK: &str = ".pal-demo";
 fn claim(directory: &Path) -> Result<()> {
     let mark = directory.join(MARK);
     let is_empty = fs::read_dir(directory).context("cannot read")?.next().is_none();
-    ensure!(
-        is_empty || mark.is_file(),
-        "this directory has files that are not from an earlier `pal demo`; choose a new one"
-    );
+    // Earlier versions left no mark, but the map.
+    let is_own = mark.is_file() || fs::read(directory.join("campus.geojson")).is_ok_and(|map| map == CAMPUS.as_bytes());
+    ensure!(is_empty || is_own, "this directory has files that are not from an earlier `pal demo`; choose a new one");
     output::replace(&mark, b"Files of `pal demo`, which it may replace.\n")
 }
 

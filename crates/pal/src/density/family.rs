@@ -56,7 +56,9 @@ impl Row {
 /// An integral that is smaller than this fraction of the terms it is a sum of is computed again, by cubature.
 pub(super) const CANCELLATION: f64 = 1e-3;
 /// Integrals by a normaliser and by cubature that differ by at most this fraction are the same.
-const SAME_INTEGRAL: f64 = 1e-10;
+const SAME_INTEGRAL: f64 = 1e-8;
+/// The largest number of nodes of a cubature that is made to check a normaliser: about a second.
+const CHECKED_NODES: usize = 2_000_000;
 /// A component whose integral is smaller than this has no mass.
 pub(super) const NO_MASS: f64 = 1e-280;
 /// The number of points per parallel task.
@@ -393,10 +395,15 @@ impl Family {
     }
 
     /// Whether the compiled normaliser agrees with cubature, which uses nothing but the support, for random parameters:
-    /// they weigh all entries of its tables. Families of so many variables and so high a degree that there is no
-    /// cubature are taken as they are.
+    /// they weigh all entries of its tables. Families for which that takes more than [`CHECKED_NODES`] values are taken
+    /// as they are.
     pub(super) fn normaliser_fits(&self) -> bool {
         if !MeshCubature::feasible(self.dimension(), self.kind.degree()) {
+            return true;
+        }
+        let rules = MeshCubature::new(self.dimension(), self.kind.degree());
+        let nodes: usize = self.support().mesh().elements.iter().map(|element| rules.of(&element.shape).len()).sum();
+        if nodes > CHECKED_NODES {
             return true;
         }
         let Ok((_, expansions)) = self.expansions(&self.random_params(2, 0)) else { return false };
