@@ -10,7 +10,7 @@ fn families() -> Vec<Family> {
     let region = Region::new(&cut.into()).unwrap();
     let spline = SplineSettings { knots: Knots::Uniform(5), components: 3 };
     let squares = SumOfSquaresSettings { degree: Some(3), components: 2, ..Default::default() };
-    let histogram = HistogramSettings { bins: Knots::Uniform(4), components: 2 };
+    let histogram = HistogramSettings { knots: Knots::Uniform(5), components: 2 };
     [spline.into(), squares.into(), histogram.into()].map(|settings| Family::new(&region, &settings).unwrap()).into()
 }
 

@@ -29,11 +29,13 @@ The pipeline, and where its parts live:
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
-| their supports, and marginals of one variable | `support`: [`InRegion`][pal.torch.InRegion], `marginals`: [`Marginals`][pal.torch.Marginals] |
+| their supports | `support`: [`InRegion`][pal.torch.InRegion] |
+| marginals of one variable | `marginals`: [`Marginals`][pal.torch.Marginals] |
 | given values of some variables, others for every row | `given`: [`GivenDistribution`][pal.torch.GivenDistribution] |
 | entropies, divergences and moments with derivatives, computed by the core | `_information`, `_moments` |
 | membership and features of points, asked of the core | `_points` |
-| samples in short formats that stay inside, and when these are too short; devices without float64 | `_rounding`, `_precision`, `_devices` |
+| samples in short formats that stay inside, and formats that are too short | `_rounding`, `_precision` |
+| devices without float64 | `_devices` |
 | derivatives of samples | `_pathwise`, and `_lines` for integrals along lines |
 """
 
@@ -50,6 +52,6 @@ from .sum_of_squares import SumOfSquaresLayer
 from .support import InRegion
 
 __all__ = [
-    "LAYERS", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals", "Normaliser",
-    "SplineLayer", "StudentTHead", "SumOfSquaresLayer",
+    "LAYERS", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion", "Layer", "Marginals",
+    "Normaliser", "SplineLayer", "StudentTHead", "SumOfSquaresLayer",
 ]  # fmt: skip

@@ -2,13 +2,13 @@
 //!
 //! The integrands are smooth where the densities are positive, and have an infinite second derivative where a square
 //! vanishes. The value on an element is that of the best of several Gauss rules, and its error the distance from the
-//! others, which is rather the error of the others. The elements with the largest errors are halved until the errors add
-//! up to less than the tolerance. Where halving shows that the error of an element was larger than its estimate, the
+//! others, which is rather the error of the others. The elements with the largest errors are halved until the errors
+//! add up to less than the tolerance. Where halving shows that the error of an element was larger than its estimate, the
 //! estimates of its halves are enlarged.
 //!
 //! Where few digits are asked for, two rules have to do, and errors of many elements, whose signs differ, add up like
-//! independent ones: to the distance of the sums of both rules, and twice the root of the sum of squared errors. For more
-//! digits there are three rules, and magnitudes are added.
+//! independent ones: to the distance of the sums of both rules, and twice the root of the sum of squared errors. For
+//! more digits there are three rules, and magnitudes are added.
 
 use std::borrow::Cow;
 
