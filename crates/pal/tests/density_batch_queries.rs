@@ -4,6 +4,9 @@ use pal::density::{Family, HistogramSettings, Knots, SplineSettings, SumOfSquare
 use pal::formula::{Formula, reals};
 use pal::region::Region;
 
+/// The side of the box along x: where x reaches 2, y would be 0, in the part that is cut out.
+const LENGTH: f64 = 1.75;
+
 fn families() -> Vec<Family> {
     let [x, y] = reals(["x", "y"]);
     let cut = x.between(0, 2) & y.between(0, 1) & (&x + &y).le(2) & !(x.between(1, 2) & (4 * &y).le(1));
@@ -36,7 +39,7 @@ fn moments_on_an_event_are_probabilities_and_have_their_derivatives() {
         for (row, probability) in probability.iter().enumerate() {
             assert!((values[3 * row] - probability).abs() < 1e-13);
             let density = &family.event(&condition).unwrap().condition(&params).unwrap()[row];
-            let box_mean = density.mean()[0] / 2.0;
+            let box_mean = density.mean()[0] / LENGTH;
             assert!((values[3 * row + 1] - probability * box_mean).abs() < 1e-12);
         }
         let weights = [1.0, -0.5, 2.0, 0.25, 3.0, 1.0];
@@ -64,7 +67,7 @@ fn given_values_per_row_make_the_densities_of_single_rows() {
             assert!((density.mean()[0] - single.mean()[0]).abs() < 1e-13);
             let marginal = joint.marginal("y").unwrap().density(values[row]);
             assert!((moments[2 * row] / marginal - 1.0).abs() < 1e-9);
-            assert!((moments[2 * row + 1] / moments[2 * row] * 2.0 - single.mean()[0]).abs() < 1e-12);
+            assert!((moments[2 * row + 1] / moments[2 * row] * LENGTH - single.mean()[0]).abs() < 1e-12);
         }
         let weights = [1.0, -0.5, 2.0, 0.25, 3.0, 1.0];
         let powers = [vec![0], vec![1]];
