@@ -13,7 +13,8 @@ from pal.torch import SplineLayer
 
 NAMES = pal.reals("a", "b", "c", "d")
 a, b, c, d = NAMES
-BUDGET = pal.all_of(name.between(0, 10) for name in NAMES) & (a + b + c + d <= 20) & ~(a.between(2, 4) & b.between(3, 6))
+BOX = pal.all_of(name.between(0, 10) for name in NAMES)
+BUDGET = BOX & (a + b + c + d <= 20) & ~(a.between(2, 4) & b.between(3, 6))
 EVENT = (a + b <= 7) & (d >= 3)
 
 

@@ -113,7 +113,8 @@ def test_several_variables_conditions_and_shapes(make):
         marginal = density._core.marginal_density(["x", "z"], np.array([0.5, float(values["z"][j])]))
         assert float(rows.given_log_prob[i, j].exp()) == pytest.approx(float(marginal[0]), rel=1e-8)
     two = layer(at).given({"y": torch.full((2, 3), 0.5)})
-    assert two.variables == ("x", "z") and two.covariance.shape == (2, 3, 2, 2) and two.sample((5,)).shape == (5, 2, 3, 2)
+    assert two.variables == ("x", "z") and two.covariance.shape == (2, 3, 2, 2)
+    assert two.sample((5,)).shape == (5, 2, 3, 2)
 
 
 def test_one_density_and_many_values():

@@ -1,4 +1,4 @@
-"""Entropies and divergences of batches with derivatives: against the core, finite differences, closed forms, samples."""
+"""Entropies and divergences of batches with derivatives: against the core, differences, closed forms and samples."""
 
 import math
 import warnings
@@ -172,7 +172,11 @@ def test_estimates_from_samples_are_unbiased(layer):
     of_p, of_q = outputs(layer, 2, 1), outputs(layer, 2, 2)
     for exact, estimate, tensors in (
         (layer(of_p).entropy(1e-6), lambda: layer(of_p).entropy(samples=200), (of_p,)),
-        (layer(of_p).kl_divergence(layer(of_q), 1e-6), lambda: layer(of_p).kl_divergence(layer(of_q), samples=200), (of_p, of_q)),
+        (
+            layer(of_p).kl_divergence(layer(of_q), 1e-6),
+            lambda: layer(of_p).kl_divergence(layer(of_q), samples=200),
+            (of_p, of_q),
+        ),
     ):
         want = torch.autograd.grad(exact.sum(), tensors)
         values, gradients = [], []

@@ -13,7 +13,8 @@ use crate::work::run;
 
 type Input<'py> = PyReadonlyArray1<'py, f64>;
 
-/// Values, estimates of errors, whether these are within the tolerance, and derivatives with respect to both parameters.
+/// Values, estimates of errors, whether these are within the tolerance, and derivatives with respect to the parameters
+/// of both densities.
 pub type InformationAnswer<'py> =
     (FloatArray<'py>, FloatArray<'py>, Bound<'py, PyArray1<bool>>, Option<FloatArray<'py>>, Option<FloatArray<'py>>);
 

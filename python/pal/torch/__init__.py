@@ -30,11 +30,13 @@ The pipeline, and where its parts live:
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
 | a region for each row of a batch | `regions`: [`RegionDistribution`][pal.torch.RegionDistribution] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
-| their supports, and marginals of one variable | `support`: [`InRegion`][pal.torch.InRegion], `marginals`: [`Marginals`][pal.torch.Marginals] |
+| their supports | `support`: [`InRegion`][pal.torch.InRegion] |
+| marginals of one variable | `marginals`: [`Marginals`][pal.torch.Marginals] |
 | given values of some variables, others for every row | `given`: [`GivenDistribution`][pal.torch.GivenDistribution] |
 | entropies, divergences and moments with derivatives, computed by the core | `_information`, `_moments` |
 | membership and features of points, asked of the core | `_points` |
-| samples in short formats that stay inside, and when these are too short; devices without float64 | `_rounding`, `_precision`, `_devices` |
+| samples in short formats that stay inside, and formats that are too short | `_rounding`, `_precision` |
+| devices without float64 | `_devices` |
 | derivatives of samples | `_pathwise`, and `_lines` for integrals along lines |
 """
 

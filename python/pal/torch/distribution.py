@@ -391,7 +391,8 @@ class ConstrainedDistribution(Distribution):
 
     def sample(self, sample_shape: Any = torch.Size(), *, generator: torch.Generator | None = None) -> Tensor:
         """Independent samples, every one of which satisfies the constraint exactly; in the precision of points, see
-        [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution]. A generator makes them reproducible by itself; without one, `torch.manual_seed` does."""
+        [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution]. A generator makes them reproducible by itself;
+        without one, `torch.manual_seed` does."""
         shape = torch.Size(sample_shape)
         with torch.no_grad():
             return self._in_point_dtype(self._draw(shape, generator))
@@ -471,8 +472,8 @@ class ConstrainedDistribution(Distribution):
 
         By adaptive cubature until the estimate of the error is below the tolerance for every density; a warning names
         the rows for which it is not. Derivatives are sums over the same nodes. To 1e-3, as for a term of a loss, this
-        takes a small part of the time that the default takes. [`entropies`][pal.torch.ConstrainedDistribution.entropies]
-        has more cautious estimates of the errors.
+        takes a small part of the time that the default takes. More cautious estimates of the errors are those of
+        [`entropies`][pal.torch.ConstrainedDistribution.entropies].
 
         In many variables cubature would take too long, and is refused; `samples` of each density then give an unbiased
         Monte Carlo estimate, with derivatives by the score function and a leave-one-out baseline.

@@ -134,8 +134,8 @@ class GivenDistribution(Distribution):
         return [Density._of(core) for core in self._core.densities(flat(self._rows))]
 
     def sample(self, sample_shape: Any = torch.Size(), *, generator: torch.Generator | None = None) -> Tensor:
-        """Independent samples, every one of which satisfies the constraint together with the given values, exactly. They
-        are in float64: rounded, they might not satisfy it any more."""
+        """Independent samples, every one of which satisfies the constraint, exactly, together with the given values.
+        They are in float64: rounded, they might not satisfy it any more."""
         shape = torch.Size(sample_shape)
         count, n = shape.numel(), self.event_shape[0]
         if count * self.batch_shape.numel() == 0:

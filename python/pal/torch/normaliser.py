@@ -18,8 +18,8 @@ class Normaliser(NamedTuple):
     constraint where a further condition holds, as a layer compiled on that part would.
 
     Attributes:
-        form: the constants of the integrals, in the layout of the layer; `None` where they would be too large for tensor
-            operations, and the core computes integrals instead.
+        form: the constants of the integrals, in the layout of the layer; `None` where they would be too large for
+            tensor operations, and the core computes integrals instead.
         condition: which part of the constraint the integrals are over; `None` for all of it.
     """
 

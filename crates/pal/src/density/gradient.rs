@@ -1,8 +1,8 @@
 //! Derivatives with respect to parameters, from what a sum over points or an integral has to say about the components.
 //!
 //! A number that depends on the density has derivatives with respect to the weights `l_c` and the coefficients of the
-//! components. [`Cotangents`] collects both over points, and [`Family::finish`] turns them into derivatives with respect
-//! to parameters; that is where the dependence of the weights on the normaliser comes in.
+//! components. [`Cotangents`] collects both over points, and [`Family::finish`] turns them into derivatives with
+//! respect to parameters; that is where the dependence of the weights on the normaliser comes in.
 
 use std::sync::Arc;
 

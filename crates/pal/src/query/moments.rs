@@ -2,8 +2,8 @@
 //!
 //! Probabilities, means and covariances of many densities are such integrals, each a sum over components of a weight
 //! times a compiled [`Form`]. Tensor frameworks can compute them with the forms of
-//! [`Family::normaliser_tensor`](crate::density::Family::normaliser_tensor), as long as these are not too large; here no
-//! form is written out.
+//! [`Family::normaliser_tensor`](crate::density::Family::normaliser_tensor), as long as these are not too large; here
+//! no form is written out.
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
-use crate::density::lanes::{LANES, LaneWork, Lanes, Simd, dispatch};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Simd, dispatch, one_by_one};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -75,9 +75,9 @@ fn bernstein<const N: usize>(points: &[f64], count: usize, block: usize) -> [[La
 /// A cubic at points whose Bernstein polynomials are known.
 #[inline(always)]
 fn cubic_at(cubic: &[f64], basis: &[Lanes<f64>; CUBIC]) -> Lanes<f64> {
-    let mut value = basis[0].times(cubic[0]);
+    let mut value = one_by_one(&basis[0]).times(cubic[0]);
     for (b, basis) in cubic[1..].iter().zip(&basis[1..]) {
-        value.add_times(*basis, *b);
+        value.add_times(*one_by_one(basis), *b);
     }
     value
 }
@@ -156,7 +156,8 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
                     let at = m * self.functions.length + self.functions.starts[axis] + self.bin[axis].get() * CUBIC;
                     let mut moments = [0.0; CUBIC];
                     for (moment, basis) in moments.iter_mut().zip(&bases[axis]) {
-                        *moment = sum(others * *basis);
+                        let product = others * *one_by_one(basis);
+                        *moment = sum(one_by_one(&product));
                     }
                     let gradient = &mut self.gradient[at..at + CUBIC];
                     gradient.iter_mut().zip(&moments).for_each(|(g, moment)| *g += 2.0 * moment);
@@ -173,7 +174,7 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
 
 /// The sum of all lanes, always in the same order: in four sums side by side.
 #[inline(always)]
-fn sum(lanes: Lanes<f64>) -> f64 {
+fn sum(lanes: &Lanes<f64>) -> f64 {
     let mut sums = [0.0; 4];
     for part in lanes.0.chunks_exact(4) {
         for (sum, x) in sums.iter_mut().zip(part) {

@@ -145,15 +145,11 @@ pub(crate) fn entropy(
     }
 }
 
-/// A tolerance from which on few digits are asked for.
-pub(in crate::query) const FEW_DIGITS: f64 = 1e-4;
-
-/// The number of nodes per axis of the best rule for entropies of many densities. To a few digits the
-/// nodes that would do for the polynomial itself are enough for its product with its logarithm; for more digits there
-/// are three more.
-pub(in crate::query) fn rule_nodes(dimension: usize, degree: usize, tolerance: f64) -> usize {
+/// The number of nodes per axis of the best rule for entropies of many densities. For few digits the nodes that would do
+/// for the polynomial itself are enough for its product with its logarithm; for more digits there are three more.
+pub(in crate::query) fn rule_nodes(dimension: usize, degree: usize, few_digits: bool) -> usize {
     let per_axis = (NODES.powf(1.0 / dimension as f64) + 1e-9) as usize;
-    let more = if tolerance >= FEW_DIGITS { 1 } else { 4 };
+    let more = if few_digits { 1 } else { 4 };
     (degree / 2 + more).max(4).min(per_axis).max(3)
 }
 

@@ -1,7 +1,7 @@
 //! Entropies and divergences of many parameter vectors at once, with derivatives with respect to the parameters.
 //!
-//! With r and s for two densities times the volumes of their boxes, S for the set that a condition leaves of the support
-//! of the first and P for its probability,
+//! With r and s for two densities times the volumes of their boxes, S for the set that a condition leaves of the
+//! support of the first and P for its probability,
 //!
 //! ```text
 //! H          =  log(volume) + log P - F / P,                          F  =  integral over S of r log r

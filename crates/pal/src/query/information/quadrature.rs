@@ -2,13 +2,13 @@
 //!
 //! The integrands are smooth where the densities are positive, and have an infinite second derivative where a square
 //! vanishes. The value on an element is that of the best of several Gauss rules, and its error the distance from the
-//! others, which is rather the error of the others. The elements with the largest errors are halved until the errors add
-//! up to less than the tolerance. Where halving shows that the error of an element was larger than its estimate, the
+//! others, which is rather the error of the others. The elements with the largest errors are halved until the errors
+//! add up to less than the tolerance. Where halving shows that the error of an element was larger than its estimate, the
 //! estimates of its halves are enlarged.
 //!
-//! Where few digits are asked for, two rules have to do, and errors of many elements, whose signs differ, add up like
-//! independent ones: to the distance of the sums of both rules, and twice the root of the sum of squared errors. For more
-//! digits there are three rules, and magnitudes are added.
+//! Where few digits are asked for, and there are many elements, two rules have to do, and the errors of the elements,
+//! whose signs differ, add up like independent ones: to the distance of the sums of both rules, and twice the root of
+//! the sum of squared errors. For more digits, or with few elements, there are three rules, and magnitudes are added.
 
 use std::borrow::Cow;
 
@@ -16,9 +16,13 @@ use super::at_nodes::{DensityAtNodes, Nodes, logarithms};
 use crate::density::cubature::MeshCubature;
 use crate::density::gradient::Cotangents;
 use crate::density::mesh::{Degree, Element, Mesh};
-use crate::query::entropy::{EntropyOptions, FEW_DIGITS, halves, rule_nodes};
+use crate::query::entropy::{EntropyOptions, halves, rule_nodes};
 use crate::query::error::QueryError;
 
+/// A tolerance from which on few digits are asked for.
+const FEW_DIGITS: f64 = 1e-4;
+/// So many elements are enough for errors that add up like independent ones.
+const MANY_ELEMENTS: usize = 100;
 /// The largest number of elements that are halved at a time.
 const MOST_HALVED: usize = 1024;
 
@@ -135,7 +139,8 @@ impl<'m> RowQuadrature<'m> {
     /// Chooses rules for the degree of the densities and the tolerance, and refuses what would take too long.
     pub fn new(mesh: &'m Mesh, degree: Degree, options: &EntropyOptions) -> Result<RowQuadrature<'m>, QueryError> {
         let n = mesh.dimension();
-        let nodes = rule_nodes(n, degree.axis, options.tolerance);
+        let few = options.tolerance >= FEW_DIGITS && mesh.elements.len() >= MANY_ELEMENTS;
+        let nodes = rule_nodes(n, degree.axis, few);
         let rule = |nodes: usize| {
             let degree = 2 * (nodes - 1);
             MeshCubature::new(n, Degree { total: degree, axis: degree })
@@ -144,7 +149,6 @@ impl<'m> RowQuadrature<'m> {
             let needed = (nodes as f64).powi(n as i32) * mesh.elements.len() as f64;
             return Err(QueryError::Evaluations { needed, limit: options.evaluations });
         }
-        let few = options.tolerance >= FEW_DIGITS;
         let rules: Vec<MeshCubature> = (0..if few { 2 } else { 3 }).map(|less| rule(nodes - less)).collect();
         let needed: f64 = mesh.elements.iter().map(|element| count(&rules, element) as f64).sum();
         if needed > options.evaluations as f64 {

@@ -33,6 +33,27 @@ fn entropies_are_those_of_single_densities() {
 }
 
 #[test]
+fn few_digits_on_many_elements_are_within_the_tolerance() {
+    let [x, y] = reals(["x", "y"]);
+    let cut = x.between(0, 2) & y.between(0, 1) & (&x + &y).le(2) & !(x.between(1, 2) & (4 * &y).le(1));
+    let region = Region::new(&cut.into()).unwrap();
+    for components in [1, 4] {
+        let settings = SplineSettings { knots: Knots::Uniform(12), components };
+        let family = Family::new(&region, &settings.into()).unwrap();
+        assert!(family.support().elements() >= 100);
+        let params = family.random_params(40, 2);
+        let exact = family.entropies(&params, &options(1e-6)).unwrap();
+        for tolerance in [1e-2, 1e-3, 1e-4] {
+            let rows = family.information(&params, &options(tolerance), false).unwrap();
+            for (row, exact) in exact.iter().enumerate() {
+                let error = (rows.values[row] - exact.value).abs();
+                assert!(rows.converged[row] && error <= tolerance, "{components}, {row}, {tolerance}: {error:e}");
+            }
+        }
+    }
+}
+
+#[test]
 fn derivatives_are_those_of_the_entropies_of_single_densities() {
     for family in families() {
         let params = family.random_params(3, 5);
