@@ -1,6 +1,6 @@
 //! Batches of regions: every answer of a row is that of its own region, made and asked alone.
 
-use pal::density::{Compile, Family, FamilyKind, Knots, SplineMixture, SplineSettings};
+use pal::density::{Compile, Family, FamilyKind, Knots, RowInput, SplineMixture, SplineSettings, TablePrecision};
 use pal::formula::{Constraint, Membership, Var, reals};
 use pal::number::{Rational, from_f64, parse_rational};
 use pal::random::Stream;
@@ -211,8 +211,23 @@ fn equal_rows_are_the_fused_pass_of_one_family() {
         for (a, b) in got.gradient.unwrap().iter().zip(&gradient) {
             assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "{a} {b}");
         }
-        let volume = constraint.clone();
-        let want = Region::new(&volume).unwrap().volume().unwrap();
+        // With a head in front, and more components than one register of the head has lanes.
+        for components in [5, 18] {
+            let settings = SplineSettings { knots: Knots::Uniform(knots), components };
+            let family = Family::new(&Region::new(constraint).unwrap(), &settings.into()).unwrap();
+            let forms = family.on_regions(forms.regions()).unwrap();
+            let width = components * (1 + 3 * n);
+            let outputs: Vec<f64> = (0..rows * width).map(|_| stream.normal()).collect();
+            let want = family.log_prob_rows(RowInput::StudentT, &outputs, &points, true).unwrap().unwrap();
+            let got = forms.log_prob_rows(RowInput::StudentT, &outputs, &points, true).unwrap();
+            for (a, b) in got.log_prob.iter().zip(&want.log_prob) {
+                assert!(a == b || (a - b).abs() < 1e-11, "{a} {b}");
+            }
+            for (a, b) in got.gradient.unwrap().iter().zip(&want.gradient.unwrap()) {
+                assert!((a - b).abs() < 1e-9 * (1.0 + b.abs()), "{a} {b}");
+            }
+        }
+        let want = Region::new(constraint).unwrap().volume().unwrap();
         assert!(forms.volumes().iter().all(|v| (v / want - 1.0).abs() < 1e-12));
     }
 }
@@ -235,6 +250,22 @@ fn the_box_of_the_family_bounds_all_rows() {
     assert!(error.to_string().contains("over x"), "{error}");
     let sum = SplineMixture::compile(&Region::new(&x.between(0, 1).into()).unwrap(), &SplineSettings::default());
     assert_eq!(sum.unwrap().num_components(), 8);
+}
+
+#[test]
+fn tables_in_float32_serve_float32() {
+    let (centres, headings) = places(30, 9);
+    let windows = with_volume(&map().windows(&centres, &[0.75], Some(&headings), None).unwrap());
+    let family = layer(0.75, 8, 3);
+    let double = family.on_regions(&windows).unwrap();
+    let single = family.on_regions_with(&windows, TablePrecision::Float32).unwrap();
+    assert!((single.bytes() as f64) < 0.6 * double.bytes() as f64);
+    let params: Vec<f32> = family.random_params(windows.len(), 1).iter().map(|x| *x as f32).collect();
+    let points = vec![0.1; 2 * windows.len()];
+    let [a, b] = [&single, &double].map(|forms| forms.log_prob(&params, &points, true).unwrap());
+    assert!(a.log_prob.iter().zip(&b.log_prob).all(|(a, b)| a == b || (a - b).abs() < 1e-4));
+    let params: Vec<f64> = params.iter().map(|x| f64::from(*x)).collect();
+    assert!(single.log_prob(&params, &points, false).unwrap_err().to_string().contains("compiled for float32"));
 }
 
 #[test]
@@ -269,7 +300,7 @@ fn files_bring_back_all_kinds_of_rows() {
         let text = |batch: &RegionBatch| batch.constraint(row).unwrap().formula.to_string();
         assert_eq!(text(&back), text(&batch), "row {row}");
     }
-    assert_eq!(back.to_bytes().unwrap(), bytes);
+    assert!(back.to_bytes().unwrap() == bytes, "equal batches make equal files");
     let mut damaged = bytes.clone();
     *damaged.last_mut().unwrap() ^= 1;
     assert!(RegionBatch::from_bytes(&damaged).unwrap_err().to_string().contains("checksum"));

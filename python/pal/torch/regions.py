@@ -15,6 +15,7 @@ from torch.utils.data import default_collate
 from .. import _arrays, _core
 from ..batch import RegionBatch, row_indices
 from ..density import Density, Entropy, Mode
+from ..errors import QueryError
 from ..formula import Formula
 from ..region import Region
 from . import _rounding
@@ -263,7 +264,13 @@ class RegionDistribution(Distribution):
         """The densities given that a condition holds: zero elsewhere; without derivatives."""
         new = self._like(self.regions, self._given)
         new._condition = condition if self._condition is None else self._condition & condition
-        new.__dict__["_densities"] = [density.condition(condition) for density in self.densities()]
+        conditioned = []
+        for row, density in enumerate(self.densities()):
+            try:
+                conditioned.append(density.condition(condition))
+            except QueryError as error:
+                raise QueryError(f"row {row}: {error}") from None
+        new.__dict__["_densities"] = conditioned
         return new
 
     @property

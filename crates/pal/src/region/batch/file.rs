@@ -1,12 +1,15 @@
 //! Batches of regions as safetensors files.
 //!
-//! The metadata holds a version, the variables and every distinct constraint (SMT-LIB), and a checksum. The tensors are
-//! float64:
+//! The metadata holds the version. The tensors are:
 //!
+//! - `texts`: bytes of SMT-LIB scripts, each ended by a zero: the variables, then every distinct constraint;
+//! - `checksum`: that of all other tensors, as text;
 //! - `rows`: for each row its kind (0 a region, 1 a window, 2 half-spaces), and the number of its constraint or union;
 //! - `windows`: for each window its centre, the two numbers of its heading times its scale, and its half widths;
 //! - `parts`: for each part of a union the number of the union and how many half-spaces the part has;
 //! - `half_spaces`: normal and offset of each half-space, part by part.
+//!
+//! The last four are float64. Metadata of several entries would come in any order, and equal batches make equal bytes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -103,25 +106,27 @@ impl RegionBatch {
             }
         }
         let variables = Constraint { formula: Formula::yes(), reals: self.variables.clone(), booleans: Vec::new() };
-        let mut metadata: HashMap<String, String> = HashMap::from([
-            ("version".to_string(), VERSION.to_string()),
-            ("variables".to_string(), write_smtlib(&variables)?),
-            ("constraints".to_string(), constraints.len().to_string()),
-        ]);
+        let mut texts = write_smtlib(&variables)?;
+        for text in [String::new()].into_iter().chain(constraints) {
+            // The empty one ends the variables.
+            texts.push_str(&text);
+            texts.push('\0');
+        }
         let tensors = [
             tensor("half_spaces", n + 1, &half_spaces),
             tensor("parts", 2, &parts),
             tensor("rows", 2, &rows),
             tensor("windows", 2 * n + 2, &windows),
         ];
-        metadata.insert("checksum".to_string(), checksum_of(&metadata["variables"], &constraints, &tensors));
-        for (k, text) in constraints.into_iter().enumerate() {
-            metadata.insert(format!("constraint{k}"), text);
-        }
-        let views = tensors
-            .iter()
-            .map(|(name, shape, bytes)| Ok((name.to_string(), TensorView::new(Dtype::F64, shape.clone(), bytes)?)));
+        let checksum = checksum_of(texts.as_bytes(), &tensors);
+        let numbers = tensors.iter().map(|(name, shape, bytes)| (*name, Dtype::F64, shape.clone(), &bytes[..]));
+        let bytes = [("texts", texts.as_bytes()), ("checksum", checksum.as_bytes())];
+        let bytes = bytes.map(|(name, bytes)| (name, Dtype::U8, vec![bytes.len()], bytes));
+        let views = numbers
+            .chain(bytes)
+            .map(|(name, dtype, shape, bytes)| Ok((name.to_string(), TensorView::new(dtype, shape, bytes)?)));
         let views = views.collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
+        let metadata = HashMap::from([("version".to_string(), VERSION.to_string())]);
         Ok(safetensors::serialize(views, Some(metadata))?)
     }
 
@@ -135,20 +140,22 @@ impl RegionBatch {
             other => return Err(BatchFileError::Version(other.unwrap_or("none").to_string())),
         }
         let content = |message: String| BatchFileError::Content(message);
-        let text = |name: &str| metadata.get(name).ok_or_else(|| content(format!("`{name}` is missing")));
-        let count: usize =
-            text("constraints")?.parse().map_err(|_| content("the number of constraints is none".to_string()))?;
-        if count > metadata.len() {
-            return Err(content(format!("{count} constraints are announced, but the file has fewer")));
-        }
-        let constraints: Vec<String> =
-            (0..count).map(|k| text(&format!("constraint{k}")).cloned()).collect::<Result<_, _>>()?;
-        let variables = parse_smtlib(text("variables")?)?.reals;
+        let file = SafeTensors::deserialize(bytes)?;
+        let bytes_of = |name: &str| -> Result<Vec<u8>, BatchFileError> {
+            let view = file.tensor(name)?;
+            match view.dtype() {
+                Dtype::U8 => Ok(view.data().to_vec()),
+                other => Err(content(format!("`{name}` has type {other:?}, expected U8"))),
+            }
+        };
+        let (texts, checksum) = (bytes_of("texts")?, bytes_of("checksum")?);
+        let scripts = std::str::from_utf8(&texts).map_err(|_| content("`texts` is not text".to_string()))?;
+        let mut scripts = scripts.split_terminator('\0');
+        let variables = parse_smtlib(scripts.next().unwrap_or_default())?.reals;
         let n = variables.len();
         if n == 0 {
             return Err(BatchError::NoVariables.into());
         }
-        let file = SafeTensors::deserialize(bytes)?;
         let read = |name: &'static str, width: usize| -> Result<Tensor, BatchFileError> {
             let view = file.tensor(name)?;
             if view.dtype() != Dtype::F64 || view.shape().len() != 2 || view.shape()[1] != width {
@@ -157,7 +164,7 @@ impl RegionBatch {
             Ok((name, view.shape().to_vec(), view.data().to_vec()))
         };
         let tensors = [read("half_spaces", n + 1)?, read("parts", 2)?, read("rows", 2)?, read("windows", 2 * n + 2)?];
-        if *text("checksum")? != checksum_of(text("variables")?, &constraints, &tensors) {
+        if checksum != checksum_of(&texts, &tensors).as_bytes() {
             return Err(BatchFileError::Checksum);
         }
         let numbers = |at: usize| -> Vec<f64> {
@@ -166,7 +173,7 @@ impl RegionBatch {
         };
         let [half_spaces, parts, rows, windows] = [0, 1, 2, 3].map(numbers);
         let mut maps = Vec::new();
-        for constraint in &constraints {
+        for constraint in scripts {
             let constraint = parse_smtlib(constraint)?;
             if constraint.reals != variables {
                 return Err(content("a constraint has other variables than the batch".to_string()));
@@ -219,8 +226,8 @@ fn unions(
     Ok(unions.into_iter().map(Arc::new).collect())
 }
 
-fn checksum_of(variables: &str, constraints: &[String], tensors: &[Tensor]) -> String {
+fn checksum_of(texts: &[u8], tensors: &[Tensor]) -> String {
     let shapes: Vec<String> = tensors.iter().map(|(name, shape, _)| format!("{name}{shape:?}")).collect();
-    let texts = constraints.iter().chain(&shapes).map(|text| text.as_bytes());
-    checksum([variables.as_bytes()].into_iter().chain(texts).chain(tensors.iter().map(|(_, _, bytes)| &bytes[..])))
+    let parts = shapes.iter().map(|shape| shape.as_bytes()).chain(tensors.iter().map(|(_, _, bytes)| &bytes[..]));
+    checksum([texts].into_iter().chain(parts))
 }

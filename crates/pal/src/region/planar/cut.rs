@@ -144,11 +144,16 @@ impl<N: Scalar> PlanarGrid<N> {
         }
         let lines = &self.lines[1];
         let (mut first, mut end) = (0, lines.len() - 1);
+        // Where rounded coordinates say that the ends are; exact signs move on from there, never back.
+        let below = |y: f64| lines.partition_point(|line| line.at.rounded() < y - 1e-9 * (1.0 + y.abs()));
+        let above = |y: f64| lines.partition_point(|line| line.at.rounded() <= y + 1e-9 * (1.0 + y.abs()));
         for side in [i, i + 1] {
             let mut ends = on(side);
             let (Some(a), Some(b)) = (ends.next(), ends.next()) else { return Ok(None) };
             let ordered = a.at[1].order(&b.at[1]).ok_or(Doubt)? == Ordering::Less;
             let (low, high) = if ordered { (a, b) } else { (b, a) };
+            first = first.max(below(low.at[1].rounded()));
+            end = end.min(above(high.at[1].rounded()));
             while first < lines.len() && low.side(1, &lines[first])? == Ordering::Greater {
                 first += 1;
             }

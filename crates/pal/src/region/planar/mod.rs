@@ -56,6 +56,16 @@ impl<N: Scalar> Corner<N> {
         if N::EXACT {
             return self.at[axis].order(&line.at).ok_or(Doubt);
         }
+        // Most corners are so far from a line that float64 decides. A NaN goes on.
+        let (at, to) = (self.at[axis].rounded(), line.at.rounded());
+        let near = at - to;
+        let doubt = 1e-15 * (at.abs() + to.abs()) + 4.0 * (self.error[axis] + line.error);
+        if near > doubt {
+            return Ok(Ordering::Greater);
+        }
+        if near < -doubt {
+            return Ok(Ordering::Less);
+        }
         let distance = self.at[axis].minus(&line.at).rounded();
         certain_sign(distance, self.error[axis] + line.error)
     }
