@@ -60,7 +60,8 @@ const PARALLEL: usize = 256;
 /// let triangle = Region::new(&(square & (&x + &y).le(1)).into())?;
 /// let rows = family.on_regions(&RegionBatch::new(&[family.region()?, triangle])?)?;
 /// // Parameters of zero are the uniform density of each row.
-/// let log_prob = rows.log_prob(&vec![0.0; 2 * family.num_params()], &[0.25, 0.25, 0.25, 0.25], false)?.log_prob;
+/// let zeros = vec![0f64; 2 * family.num_params()];
+/// let log_prob = rows.log_prob(&zeros, &[0.25; 4], false)?.log_prob;
 /// assert!(log_prob[0].abs() < 1e-14 && (log_prob[1] - 2f64.ln()).abs() < 1e-14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
