@@ -315,7 +315,7 @@ impl<T: Real> Add for Lanes<T> {
     #[inline(always)]
     fn add(mut self, other: Lanes<T>) -> Lanes<T> {
         for k in 0..LANES {
-            self.0[k] = self.0[k] + other.0[k];
+            self.0[k] += other.0[k];
         }
         self
     }

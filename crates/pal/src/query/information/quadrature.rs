@@ -278,20 +278,19 @@ impl<'m> RowQuadrature<'m> {
     ) {
         let (mut buffers, mut points) = (Buffers::default(), Vec::new());
         let mut scaled = Vec::new();
-        let mut add =
-            |element: &Element, rows: &mut dyn FnMut(&mut dyn FnMut(usize, &mut (Cotangents, Option<Cotangents>)))| {
-                self.rules[0].visit_blocks(element, &mut points, |points, weights| {
-                    scaled.clear();
-                    scaled.extend(weights.iter().map(|weight| weight * element.volume));
-                    let nodes = Nodes { bin: &element.bin, points, count: weights.len() };
-                    rows(&mut |row, sums| {
-                        let mean = results[row].value / integrands[row].mass;
-                        if mean.is_finite() {
-                            integrands[row].add_gradient(nodes, &scaled, mean, &mut buffers, sums);
-                        }
-                    });
+        let mut add = |element: &Element, rows: &mut dyn FnMut(&mut RowVisit<'_>)| {
+            self.rules[0].visit_blocks(element, &mut points, |points, weights| {
+                scaled.clear();
+                scaled.extend(weights.iter().map(|weight| weight * element.volume));
+                let nodes = Nodes { bin: &element.bin, points, count: weights.len() };
+                rows(&mut |row, sums| {
+                    let mean = results[row].value / integrands[row].mass;
+                    if mean.is_finite() {
+                        integrands[row].add_gradient(nodes, &scaled, mean, &mut buffers, sums);
+                    }
                 });
-            };
+            });
+        };
         for (at, element) in self.mesh.elements.iter().enumerate() {
             add(element, &mut |visit| {
                 for (row, sums) in sums.iter_mut().enumerate().filter(|(row, _)| !results[*row].halved[at]) {
@@ -306,6 +305,9 @@ impl<'m> RowQuadrature<'m> {
         }
     }
 }
+
+/// What is done with a row and the sums of its derivatives.
+type RowVisit<'v> = dyn FnMut(usize, &mut (Cotangents, Option<Cotangents>)) + 'v;
 
 /// The number of nodes of all rules on an element.
 fn count(rules: &[MeshCubature], element: &Element) -> usize {
