@@ -102,8 +102,8 @@ impl<const N: usize> LaneWork for MixtureAtPoints<'_, N> {
             let mut total = Lanes::zero();
             for (m, weight) in self.weights.iter().enumerate() {
                 let mut root = cubic_at(self.functions.cubic(m, 0, self.bin), &bases[0]);
-                for axis in 1..N {
-                    root = root * cubic_at(self.functions.cubic(m, axis, self.bin), &bases[axis]);
+                for (axis, basis) in bases.iter().enumerate().skip(1) {
+                    root = root * cubic_at(self.functions.cubic(m, axis, self.bin), basis);
                 }
                 total.add_times(root * root, *weight);
             }
@@ -146,7 +146,7 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
                     root = root * *value;
                 }
                 // `root` is the factor times the product of all cubics; a square needs that product once more.
-                for axis in 0..N {
+                for (axis, bases) in bases.iter().enumerate() {
                     let mut others = root;
                     for (k, value) in values.iter().enumerate() {
                         if k != axis {
@@ -155,7 +155,7 @@ impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
                     }
                     let at = m * self.functions.length + self.functions.starts[axis] + self.bin[axis].get() * CUBIC;
                     let mut moments = [0.0; CUBIC];
-                    for (moment, basis) in moments.iter_mut().zip(&bases[axis]) {
+                    for (moment, basis) in moments.iter_mut().zip(bases) {
                         let product = others * *one_by_one(basis);
                         *moment = sum(one_by_one(&product));
                     }
