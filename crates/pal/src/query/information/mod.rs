@@ -31,7 +31,7 @@ use crate::density::gradient::Cotangents;
 use crate::density::mesh::Mesh;
 use crate::density::{Family, Row};
 use at_nodes::DensityAtNodes;
-use quadrature::{RowIntegrand, RowQuadrature};
+use quadrature::{RowCotangents, RowIntegrand, RowQuadrature};
 
 /// The number of rows of one task, which share the nodes of an element.
 const ROWS: usize = 8;
@@ -170,12 +170,11 @@ impl InformationQuestion<'_> {
             let integrands: Vec<RowIntegrand<'_>> = (start..end)
                 .map(|row| RowIntegrand { side: sides(row), other: of_other(row), mass: self.mass(row) })
                 .collect();
-            let mut results = rules.integrate(&integrands);
+            let results = rules.integrate(&integrands);
             let mut answers: Vec<RowAnswer> = (start..end).zip(&results).map(|(row, r)| self.value(row, r)).collect();
             if with_gradient {
-                let mut sums: Vec<(Cotangents, Option<Cotangents>)> =
-                    integrands.iter().map(RowIntegrand::sums).collect();
-                rules.differentiate(&integrands, &mut results, &mut sums);
+                let mut sums: Vec<RowCotangents> = integrands.iter().map(RowIntegrand::sums).collect();
+                rules.differentiate(&integrands, &results, &mut sums);
                 for ((row, answer), (sums, of_other)) in (start..end).zip(&mut answers).zip(sums) {
                     answer.gradient = finish(self.family, &rows[row], params, row, sums);
                     if let (Some((other, rows)), Some(sums)) = (&others, of_other) {

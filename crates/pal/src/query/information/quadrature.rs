@@ -26,6 +26,9 @@ const MANY_ELEMENTS: usize = 100;
 /// The largest number of elements that are halved at a time.
 const MOST_HALVED: usize = 1024;
 
+/// The gradients of one row, summed over nodes: of the density and, if there is one, of the other.
+pub(super) type RowCotangents = (Cotangents, Option<Cotangents>);
+
 /// What is integrated for one row: `r log r`, or `r (log r - log s)`.
 pub(super) struct RowIntegrand<'f> {
     pub side: DensityAtNodes<'f>,
@@ -67,6 +70,7 @@ pub(super) struct RowQuadrature<'m> {
 #[derive(Default)]
 struct Buffers {
     points: Vec<f64>,
+    weights: Vec<f64>,
     values: Vec<f64>,
     logs: Vec<f64>,
     others: Vec<f64>,
@@ -76,7 +80,7 @@ struct Buffers {
 }
 
 impl RowIntegrand<'_> {
-    pub fn sums(&self) -> (Cotangents, Option<Cotangents>) {
+    pub fn sums(&self) -> RowCotangents {
         (self.side.cotangents(), self.other.as_ref().map(DensityAtNodes::cotangents))
     }
 
@@ -105,7 +109,7 @@ impl RowIntegrand<'_> {
         weights: &[f64],
         mean: f64,
         buffers: &mut Buffers,
-        (sums, other_sums): &mut (Cotangents, Option<Cotangents>),
+        (sums, other_sums): &mut RowCotangents,
     ) {
         let Buffers { values, logs, others, other_logs, factors, other_factors, .. } = buffers;
         self.side.values(nodes, values);
@@ -270,44 +274,48 @@ impl<'m> RowQuadrature<'m> {
     }
 
     /// Adds the derivatives of all integrals, at the nodes that their values are sums over.
-    pub fn differentiate(
-        &self,
-        integrands: &[RowIntegrand<'_>],
-        results: &mut [RowSum<'m>],
-        sums: &mut [(Cotangents, Option<Cotangents>)],
-    ) {
-        let (mut buffers, mut points) = (Buffers::default(), Vec::new());
-        let mut scaled = Vec::new();
-        let mut add = |element: &Element, rows: &mut dyn FnMut(&mut RowVisit<'_>)| {
-            self.rules[0].visit_blocks(element, &mut points, |points, weights| {
-                scaled.clear();
-                scaled.extend(weights.iter().map(|weight| weight * element.volume));
-                let nodes = Nodes { bin: &element.bin, points, count: weights.len() };
-                rows(&mut |row, sums| {
-                    let mean = results[row].value / integrands[row].mass;
-                    if mean.is_finite() {
-                        integrands[row].add_gradient(nodes, &scaled, mean, &mut buffers, sums);
-                    }
+    pub fn differentiate(&self, integrands: &[RowIntegrand<'_>], results: &[RowSum<'m>], sums: &mut [RowCotangents]) {
+        let mut buffers = Buffers::default();
+        let mean = |row: usize| results[row].value / integrands[row].mass;
+        let mut rows: Vec<(usize, &RowIntegrand<'_>, f64, &mut RowCotangents)> = Vec::new();
+        let all = integrands.iter().zip(sums).enumerate();
+        rows.extend(all.map(|(row, (integrand, sums))| (row, integrand, mean(row), sums)));
+        // An infinite divergence has no derivatives.
+        rows.retain(|(_, _, mean, _)| mean.is_finite());
+        for (at, element) in self.mesh.elements.iter().enumerate() {
+            self.visit_best(element, &mut buffers, |nodes, weights, buffers| {
+                let whole = rows.iter_mut().filter(|(row, ..)| !results[*row].halved[at]);
+                whole.for_each(|(_, integrand, mean, sums)| {
+                    integrand.add_gradient(nodes, weights, *mean, buffers, sums)
                 });
             });
-        };
-        for (at, element) in self.mesh.elements.iter().enumerate() {
-            add(element, &mut |visit| {
-                for (row, sums) in sums.iter_mut().enumerate().filter(|(row, _)| !results[*row].halved[at]) {
-                    visit(row, sums);
-                }
-            });
         }
-        for row in 0..results.len() {
-            for leaf in &results[row].parts {
-                add(&leaf.element, &mut |visit| visit(row, &mut sums[row]));
+        for (row, integrand, mean, sums) in &mut rows {
+            for part in &results[*row].parts {
+                self.visit_best(&part.element, &mut buffers, |nodes, weights, buffers| {
+                    integrand.add_gradient(nodes, weights, *mean, buffers, sums);
+                });
             }
         }
     }
-}
 
-/// What is done with a row and the sums of its derivatives.
-type RowVisit<'v> = dyn FnMut(usize, &mut (Cotangents, Option<Cotangents>)) + 'v;
+    /// Visits the nodes of the best rule on an element, with weights that sum to its volume.
+    fn visit_best(
+        &self,
+        element: &Element,
+        buffers: &mut Buffers,
+        mut visit: impl FnMut(Nodes<'_>, &[f64], &mut Buffers),
+    ) {
+        let (mut points, mut scaled) = (std::mem::take(&mut buffers.points), std::mem::take(&mut buffers.weights));
+        self.rules[0].visit_blocks(element, &mut points, |points, weights| {
+            scaled.clear();
+            scaled.extend(weights.iter().map(|weight| weight * element.volume));
+            let nodes = Nodes { bin: &element.bin, points, count: weights.len() };
+            visit(nodes, &scaled, buffers);
+        });
+        (buffers.points, buffers.weights) = (points, scaled);
+    }
+}
 
 /// The number of nodes of all rules on an element.
 fn count(rules: &[MeshCubature], element: &Element) -> usize {
