@@ -13,8 +13,8 @@ pub const MAX_NESTING: usize = 256;
 
 /// The largest number of machine words that all coefficients of one result may take together (half a gigabyte).
 pub(super) const MAX_WORDS: usize = 1 << 26;
-/// The largest number of elementary steps, of about a nanosecond each, that one operation may take: some seconds.
-const MAX_WORK: u64 = 5_000_000_000;
+/// The largest number of elementary steps, of about a nanosecond each, that one operation may take: some ten seconds.
+const MAX_WORK: u64 = 10_000_000_000;
 /// The number of steps to multiply two terms and find the place of their product, which is mostly a cache miss.
 pub(super) const TERM_STEPS: u64 = 30;
 
@@ -175,6 +175,11 @@ pub(super) struct WorkLimit(u64);
 impl WorkLimit {
     pub(super) fn new() -> Self {
         WorkLimit(MAX_WORK)
+    }
+
+    /// Fails if an estimate of the work ahead is beyond what is left.
+    pub(super) fn check(&self, steps: f64) -> Result<(), PolynomialError> {
+        if steps > self.0 as f64 { Err(PolynomialError::TooMuchWork) } else { Ok(()) }
     }
 
     pub(super) fn charge(&mut self, steps: u64) -> Result<(), PolynomialError> {

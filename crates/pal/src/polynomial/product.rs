@@ -4,8 +4,8 @@
 //! integers when a bound shows that they suffice, else in integers of any length. One gcd per term of the result turns
 //! its coefficients into reduced fractions again.
 
-use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
 use std::ops::{AddAssign, Mul};
 
@@ -50,6 +50,9 @@ pub(super) fn power(base: &Terms, exponent: u64, budget: &mut WorkLimit) -> Resu
     // Squares of many terms have far more pairs of terms than a product with a few: for three terms or more, one factor
     // after the other is much less work.
     if base.len() > 2 {
+        // Refused before it begins, if it would be refused later on.
+        let average = most_terms(base, exponent) / base.len().min(8) as f64;
+        budget.check(average * exponent as f64 * base.len() as f64 * TERM_STEPS as f64)?;
         for _ in 1..exponent {
             result = product(&result, base, budget)?;
         }
@@ -62,6 +65,18 @@ pub(super) fn power(base: &Terms, exponent: u64, budget: &mut WorkLimit) -> Resu
         }
     }
     Ok(result)
+}
+
+/// A bound on the number of terms of a power: the multisets of terms, or the monomials in the box of its degrees.
+fn most_terms(base: &Terms, exponent: u64) -> f64 {
+    let mut degrees: BTreeMap<u32, u16> = BTreeMap::new();
+    for (variable, power) in base.iter().flat_map(|(monomial, _)| monomial.powers()) {
+        let degree = degrees.entry(*variable).or_default();
+        *degree = (*degree).max(*power);
+    }
+    let monomials: f64 = degrees.values().map(|degree| f64::from(*degree) * exponent as f64 + 1.0).product();
+    let multisets: f64 = (1..base.len()).map(|k| (exponent as f64 + k as f64) / k as f64).product();
+    monomials.min(multisets)
 }
 
 fn by_one_term(

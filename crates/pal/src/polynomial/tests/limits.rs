@@ -78,3 +78,16 @@ fn dense_products_and_shifts_of_degree_12_in_8_variables() {
     let value = moved.eval(variables, &vec![ratio(2, 1); 8]).unwrap();
     assert_eq!(value, twelfth.eval(variables, &vec![ratio(4, 3); 8]).unwrap());
 }
+
+/// Powers are refused before the work begins, and those of a few terms are cheap enough to be taken.
+#[test]
+fn powers_are_refused_at_once_or_taken() {
+    let start = std::time::Instant::now();
+    assert_eq!(limit("(1+a+b+c)^2000").1, PolynomialError::TooMuchWork);
+    assert_eq!(limit("(x+y+1)^9000").1, PolynomialError::TooMuchWork);
+    assert!(start.elapsed().as_secs_f64() < 1.0, "{:?}", start.elapsed());
+    assert_eq!(poly("(x+y+1)^90").len(), 91 * 92 / 2);
+    assert_eq!(poly("(x^2+x+1)^300").len(), 601);
+    let value = poly("(x+2*y-1)^20").eval(&vars(["x", "y"]), &[ratio(2, 1), ratio(1, 1)]);
+    assert_eq!(value.unwrap(), ratio(3, 1).pow(20));
+}
