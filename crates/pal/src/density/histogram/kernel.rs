@@ -43,7 +43,7 @@ struct Run {
     end: usize,
 }
 
-struct Memory<T> {
+struct HistogramMemory<T> {
     /// The logarithms of weights, the weights, and the derivatives with respect to the weights, of all axes.
     theta: Vec<Lanes<T>>,
     weights: Vec<Lanes<T>>,
@@ -91,9 +91,9 @@ impl<T: Real> HistogramKernel<T> {
         1 + self.in_use.len()
     }
 
-    fn memory(&self) -> Memory<T> {
+    fn memory(&self) -> HistogramMemory<T> {
         let (length, n) = (self.in_use.len(), self.starts.len() - 1);
-        Memory {
+        HistogramMemory {
             theta: vec![Lanes::zero(); length],
             weights: vec![Lanes::zero(); length],
             derivatives: vec![Lanes::zero(); length],
@@ -104,7 +104,7 @@ impl<T: Real> HistogramKernel<T> {
     }
 
     /// Computes up to [`LANES`] rows.
-    fn rows(&self, block: RowBlock<'_, T>, points: &LocatedPoints, memory: &mut Memory<T>) {
+    fn rows(&self, block: RowBlock<'_, T>, points: &LocatedPoints, memory: &mut HistogramMemory<T>) {
         let RowBlock { first, rows, log_prob, mut gradient } = block;
         let per = self.per_component();
         let width = per * self.components;
@@ -117,8 +117,8 @@ impl<T: Real> HistogramKernel<T> {
                 memory.theta.iter_mut().zip(both).for_each(|(lanes, (x, y))| lanes.0[lane] = *x + *y);
                 memory.mixture.components[component].logit.0[lane] = (rows[start] + offset[0]).to_f64();
             }
-            let integrals = dispatch(Component { kernel: self, memory, with_gradient: gradient.is_some() });
-            let Memory { theta, derivatives, mixture, bins, local, .. } = &mut *memory;
+            let integrals = dispatch(HistogramIntegral { kernel: self, memory, with_gradient: gradient.is_some() });
+            let HistogramMemory { theta, derivatives, mixture, bins, local, .. } = &mut *memory;
             let whole = &mut mixture.components[component];
             whole.log_value = Lanes::zero();
             for lane in 0..LANES {
@@ -153,19 +153,19 @@ impl<T: Real> HistogramKernel<T> {
 
 /// One component of all lanes: weights, the integral, and its derivatives with respect to the logarithms of weights.
 /// These are made relative to the largest weight of their axis, which no density depends on.
-struct Component<'k, T> {
+struct HistogramIntegral<'k, T> {
     kernel: &'k HistogramKernel<T>,
-    memory: &'k mut Memory<T>,
+    memory: &'k mut HistogramMemory<T>,
     with_gradient: bool,
 }
 
-impl<T: Real> LaneWork for Component<'_, T> {
+impl<T: Real> LaneWork for HistogramIntegral<'_, T> {
     type Output = Lanes<T>;
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Lanes<T> {
         let HistogramKernel { starts, in_use, runs, leading, last, .. } = self.kernel;
-        let Memory { theta, weights, derivatives, .. } = self.memory;
+        let HistogramMemory { theta, weights, derivatives, .. } = self.memory;
         for axis in starts.windows(2) {
             let mut largest = Lanes::splat(T::from_f64(-1e30));
             for place in axis[0]..axis[1] {
