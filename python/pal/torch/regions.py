@@ -18,9 +18,9 @@ from ..density import Density, Entropy, Mode
 from ..errors import QueryError
 from ..formula import Formula
 from ..region import Region
-from . import _rounding
+from . import _precision, _rounding
 from ._points import flat
-from .distribution import Marginals
+from .marginals import Marginals
 
 if TYPE_CHECKING:
     from ..families import Family
@@ -228,21 +228,26 @@ class RegionDistribution(Distribution):
         return self._densities
 
     def sample(self, sample_shape: Any = torch.Size(), *, generator: torch.Generator | None = None) -> Tensor:
-        """Independent samples in the precision of the parameters, every one of which is exactly inside the region of
-        its row. A generator makes them reproducible by itself; without one, `torch.manual_seed` does."""
+        """Independent samples in the precision of the parameters, or in float64 where that would not resolve the box of
+        the layer; every one is exactly inside the region of its row. A generator makes them reproducible by itself; without one, `torch.manual_seed` does."""
         shape = torch.Size(sample_shape)
         count, n = shape.numel(), self.event_shape[0]
         if count * len(self.regions) == 0:
-            return self._given.new_empty(*shape, *self.batch_shape, n)
+            return self._given.new_empty(*shape, *self.batch_shape, n, dtype=self._point_dtype)
         device = "cpu" if generator is None else generator.device
         seed = int(torch.randint(2**62, (), dtype=torch.int64, device=device, generator=generator))
         parts = [density.sample(count, seed + row) for row, density in enumerate(self.densities())]
         samples = torch.from_numpy(np.stack(parts, 1))
         return self._rounded(samples).reshape(*shape, *self.batch_shape, n)
 
+    @property
+    def _point_dtype(self) -> torch.dtype:
+        """The precision of points: that of the parameters, or float64 where it would not resolve the box."""
+        return _precision.point_dtype(self.layer, self._given.dtype)
+
     def _rounded(self, points: Tensor) -> Tensor:
-        """Points, sets by rows by coordinates, in the precision of the parameters, and still inside."""
-        like = self._given.detach()
+        """Points, sets by rows by coordinates, in their precision, and still inside."""
+        like = self._given.detach().new_empty(0, dtype=self._point_dtype)
         if like.dtype == torch.float64:
             return points.to(like.device)
         rounded = points.to(like.dtype)
@@ -277,7 +282,7 @@ class RegionDistribution(Distribution):
     def mean(self) -> Tensor:
         """The means of the variables; without derivatives."""
         values = torch.from_numpy(np.stack([density.mean() for density in self.densities()]))
-        return values.reshape(*self.batch_shape, -1).to(self._given.detach())
+        return values.reshape(*self.batch_shape, -1).to(self._given.device, self._point_dtype)
 
     @property
     def covariance(self) -> Tensor:
@@ -313,7 +318,7 @@ class RegionDistribution(Distribution):
     def marginal(self, variable: str) -> Marginals:
         """The exact marginals of one variable."""
         marginals = [density.marginal(variable) for density in self.densities()]
-        return Marginals(marginals, self.batch_shape, self._given)
+        return Marginals(marginals, self.batch_shape, self._given, self._point_dtype)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> RegionDistribution:
         """The same densities in a larger batch."""
