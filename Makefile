@@ -95,11 +95,13 @@ test-python: wheel
 bench-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
 	$(VENV)/bin/python bench/python_step.py
+	$(VENV)/bin/python bench/regions.py
 
 bench:
 	$(CARGO) bench -p pal --bench regions
 	$(CARGO) bench -p pal --bench moments
 	$(CARGO) bench -p pal --bench densities
+	$(CARGO) bench -p pal --bench batches
 	$(CARGO) bench -p pal-burn -p pal-cli --bench step
 	$(CARGO) build --release -p pal-cli
 	$(PYTHON) bench/run.py $(BENCH)

@@ -7,8 +7,9 @@
 Everything is left at its default: PyTorch's initialisation, hidden layers of 128 and 128 units with ReLU, standardised
 inputs, Adam with a learning rate of 0.001, batches of 256, 60 epochs. The mixtures have full covariances and work on
 standardised outputs; so does the flow, a neural spline flow of zuko (`pip install zuko`) with three transformations,
-whose networks have the same hidden layers. Figures are mean log-densities in the units of the data after the epoch with the best validation;
-`outside` is the fraction of samples that violate the constraint. One JSON line per run goes to the file --log.
+whose networks have the same hidden layers. Figures are mean log-densities in the units of the data after the epoch with
+the best validation; `outside` is the fraction of samples that violate the constraint. One JSON line per run goes to the
+file --log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 //! Families and models as safetensors files.
 //!
-//! A file is a [`Container`] of the compiled tensors (float64), the constraint (SMT-LIB) and the settings (JSON). A model is a family with parameter vectors: one more tensor, `params`. Loading checks all of
-//! it and cuts the constraint into elements anew.
+//! A file is a [`Container`] of the compiled tensors (float64), the constraint (SMT-LIB) and the settings (JSON). A model
+//! is a family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into
+//! elements anew.
 
 use std::collections::HashMap;
 

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use super::form::{BoxPart, BoxSide, CutBin};
 use super::hermite::SQUARE;
+use super::plane::PlaneRows;
 use crate::density::lanes::{Lanes, Real, Simd, one_by_one};
 
 /// The largest number of products of squares along half of the axes: 7 along each of two.
@@ -31,9 +32,7 @@ pub(super) struct Contraction<T> {
     groups: Vec<CutGroup>,
     /// Which of the groups are summed as such, and the cut bins of all others by their bin along the first axis.
     grouped: Vec<usize>,
-    plane: Vec<PlaneRow>,
-    /// For the bins of all rows the place of the squares along the second axis, and the table.
-    plane_bins: Vec<(usize, usize)>,
+    plane: PlaneRows,
     /// The number of axes whose products are summed over the members of a group.
     leading: usize,
     /// For the members of all groups one place of squares per leading axis.
@@ -60,15 +59,6 @@ struct CutGroup {
     /// One place of squares per axis; there are one or two of them, and the first is repeated if there is one.
     trailing: [usize; 2],
     members: Range<usize>,
-}
-
-/// Cut bins in the plane with the same bin along the first axis.
-#[derive(Clone, Debug)]
-struct PlaneRow {
-    /// The place of the squares along the first axis.
-    leading: usize,
-    /// Where the bins of the row end; they start where those of the row before it end.
-    end: usize,
 }
 
 /// Memory for one evaluation.
@@ -139,33 +129,11 @@ impl<T: Real> Contraction<T> {
         let cut = order.iter().map(|(index, _)| *index).collect();
         let alone = |group: &CutGroup| n == 2 && group.members.len() == 1;
         let grouped = (0..groups.len()).filter(|k| !alone(&groups[*k])).collect();
-        let mut singles: Vec<(usize, usize, usize)> = groups
-            .iter()
-            .filter(|group| alone(group))
-            .map(|group| (members[group.members.start], group.trailing[0], group.table))
-            .collect();
-        singles.sort_unstable();
-        let mut plane: Vec<PlaneRow> = Vec::new();
-        for (k, (leading, ..)) in singles.iter().enumerate() {
-            match plane.last_mut() {
-                Some(row) if row.leading == *leading => row.end = k + 1,
-                _ => plane.push(PlaneRow { leading: *leading, end: k + 1 }),
-            }
-        }
-        let plane_bins = singles.into_iter().map(|(_, trailing, table)| (trailing, table)).collect();
-        Contraction {
-            starts,
-            length,
-            intervals: all,
-            levels,
-            groups,
-            grouped,
-            plane,
-            plane_bins,
-            leading,
-            members,
-            cut,
-        }
+        let singles = groups.iter().filter(|group| alone(group));
+        let plane = PlaneRows::new(
+            singles.map(|group| (members[group.members.start], group.trailing[0], group.table)).collect(),
+        );
+        Contraction { starts, length, intervals: all, levels, groups, grouped, plane, leading, members, cut }
     }
 
     /// The number of squares of all axes.
@@ -195,7 +163,7 @@ impl<T: Real> Contraction<T> {
     /// The integrals of the products of squares.
     #[inline(always)]
     pub fn integral<S: Simd>(&self, simd: S, tables: &[T], squares: &[Lanes<T>], work: &mut FormWork<T>) -> Lanes<T> {
-        let mut total = self.boxes(squares, work) + self.plane(simd, tables, squares);
+        let mut total = self.boxes(squares, work) + self.plane.sum(simd, tables, squares);
         let scratch = &mut *work.cut;
         for group in self.grouped.iter().map(|k| &self.groups[*k]) {
             let (rows, columns) = self.load(group, squares, scratch);
@@ -220,7 +188,7 @@ impl<T: Real> Contraction<T> {
     ) -> Lanes<T> {
         let mut total = self.boxes(squares, work);
         self.box_gradient(gradient, work);
-        total += self.plane_with_gradient(simd, tables, squares, gradient);
+        total += self.plane.sum_with_gradient(simd, tables, squares, gradient);
         let scratch = &mut *work.cut;
         for group in self.grouped.iter().map(|k| &self.groups[*k]) {
             let (rows, columns) = self.load(group, squares, scratch);
@@ -276,66 +244,6 @@ impl<T: Real> Contraction<T> {
                 out[*number] = sum;
             }
         }
-    }
-
-    /// The sum over cut bins in the plane, row by row.
-    #[inline(always)]
-    fn plane<S: Simd>(&self, simd: S, tables: &[T], squares: &[Lanes<T>]) -> Lanes<T> {
-        let mut total = Lanes::zero();
-        for part in 0..T::registers::<S>(&total.0).len() {
-            let (mut sum, mut start) = (T::fill(simd, T::default()), 0);
-            for row in &self.plane {
-                let mut v = [T::fill(simd, T::default()); SQUARE];
-                for (trailing, table) in &self.plane_bins[start..row.end] {
-                    let y = read(simd, squares, *trailing, part);
-                    add_table_times(simd, table_of(tables, *table), &y, &mut v);
-                }
-                let x = read(simd, squares, row.leading, part);
-                for k in 0..SQUARE {
-                    sum = T::plus_product(simd, sum, x[k], v[k]);
-                }
-                start = row.end;
-            }
-            T::registers_mut::<S>(&mut total.0)[part] = sum;
-        }
-        total
-    }
-
-    /// The same with derivatives, which are added to `gradient`.
-    #[inline(always)]
-    fn plane_with_gradient<S: Simd>(
-        &self,
-        simd: S,
-        tables: &[T],
-        squares: &[Lanes<T>],
-        gradient: &mut [Lanes<T>],
-    ) -> Lanes<T> {
-        let mut total = Lanes::zero();
-        for part in 0..T::registers::<S>(&total.0).len() {
-            let (mut sum, mut start) = (T::fill(simd, T::default()), 0);
-            for row in &self.plane {
-                let x = read(simd, squares, row.leading, part);
-                let mut v = [T::fill(simd, T::default()); SQUARE];
-                for (trailing, table) in &self.plane_bins[start..row.end] {
-                    let table = table_of(tables, *table);
-                    let y = read(simd, squares, *trailing, part);
-                    add_table_times(simd, table, &y, &mut v);
-                    let mut u = read(simd, gradient, *trailing, part);
-                    add_transposed_times(simd, table, &x, &mut u);
-                    write::<S, T>(gradient, *trailing, part, &u);
-                }
-                let one = T::fill(simd, T::from_f64(1.0));
-                let mut u = read(simd, gradient, row.leading, part);
-                for k in 0..SQUARE {
-                    sum = T::plus_product(simd, sum, x[k], v[k]);
-                    u[k] = T::plus_product(simd, u[k], v[k], one);
-                }
-                write::<S, T>(gradient, row.leading, part, &u);
-                start = row.end;
-            }
-            T::registers_mut::<S>(&mut total.0)[part] = sum;
-        }
-        total
     }
 
     /// The sum over boxes.
@@ -451,64 +359,6 @@ impl<T: Real> Contraction<T> {
         } else {
             products(squares, first, second, &mut scratch.y);
             (rows, MAX_PRODUCTS)
-        }
-    }
-}
-
-/// The table of a bin in the plane.
-#[inline(always)]
-fn table_of<T>(tables: &[T], table: usize) -> &[T; MAX_PRODUCTS] {
-    tables[table * MAX_PRODUCTS..].first_chunk().expect("tables of the plane have 7 x 7 entries")
-}
-
-/// One register of each of the seven numbers from a place on.
-#[inline(always)]
-fn read<S: Simd, T: Real>(simd: S, numbers: &[Lanes<T>], place: usize, part: usize) -> [T::Register<S>; SQUARE] {
-    let numbers: &[Lanes<T>; SQUARE] = numbers[place..].first_chunk().expect("a bin has seven squares");
-    let mut registers = [T::fill(simd, T::default()); SQUARE];
-    for k in 0..SQUARE {
-        registers[k] = T::registers::<S>(&numbers[k].0)[part];
-    }
-    registers
-}
-
-/// Writes back what [`read`] has read.
-#[inline(always)]
-fn write<S: Simd, T: Real>(numbers: &mut [Lanes<T>], place: usize, part: usize, registers: &[T::Register<S>; SQUARE]) {
-    let numbers: &mut [Lanes<T>; SQUARE] = numbers[place..].first_chunk_mut().expect("a bin has seven squares");
-    for k in 0..SQUARE {
-        T::registers_mut::<S>(&mut numbers[k].0)[part] = registers[k];
-    }
-}
-
-/// Adds a table times a vector.
-#[inline(always)]
-fn add_table_times<S: Simd, T: Real>(
-    simd: S,
-    table: &[T; MAX_PRODUCTS],
-    vector: &[T::Register<S>; SQUARE],
-    out: &mut [T::Register<S>; SQUARE],
-) {
-    for column in 0..SQUARE {
-        for row in 0..SQUARE {
-            let factor = T::fill(simd, table[row * SQUARE + column]);
-            out[row] = T::plus_product(simd, out[row], vector[column], factor);
-        }
-    }
-}
-
-/// Adds the transposed table times a vector.
-#[inline(always)]
-fn add_transposed_times<S: Simd, T: Real>(
-    simd: S,
-    table: &[T; MAX_PRODUCTS],
-    vector: &[T::Register<S>; SQUARE],
-    out: &mut [T::Register<S>; SQUARE],
-) {
-    for row in 0..SQUARE {
-        for column in 0..SQUARE {
-            let factor = T::fill(simd, table[row * SQUARE + column]);
-            out[column] = T::plus_product(simd, out[column], vector[row], factor);
         }
     }
 }

@@ -19,6 +19,7 @@ mod hermite;
 mod kernel;
 mod nodes;
 mod patches;
+mod plane;
 mod recipe;
 mod regions;
 mod student_t;
