@@ -119,8 +119,6 @@ fn bench_splines(criterion: &mut Criterion) {
     }
 }
 
-/// Prints, for each region, the time to compile an orthonormal basis, measured once, and how well it is conditioned;
-/// then measures evaluation and sampling.
 /// What a training step asks for: the log-density of one point per row, and its gradient.
 fn bench_rows(criterion: &mut Criterion) {
     for (name, constraint) in maps() {
@@ -146,6 +144,8 @@ fn bench_rows(criterion: &mut Criterion) {
     }
 }
 
+/// Prints, for each region, the time to compile an orthonormal basis, measured once, and how well it is conditioned;
+/// then measures evaluation and sampling.
 fn bench_sums_of_squares(criterion: &mut Criterion) {
     let mut cases: Vec<(String, Constraint, u16)> = [3, 7, 11, 19].map(|n| (format!("{n}-star"), star(n), 18)).to_vec();
     cases.extend(maps().into_iter().map(|(name, constraint)| (name, constraint, 24)));

@@ -4,8 +4,9 @@ A layer is the last layer of a network. It takes parameter vectors and returns a
 
     p(y | x) = q(y; params) 1[y satisfies the constraint] / normaliser(params),        params = network(x),
 
-that gives exactly zero mass to everything outside the constraint (PAL paper, Eq. (PAL)). Normalisers and log-densities
-are tensor operations, so that training by maximum likelihood is exact, on any device.
+that gives exactly zero mass to everything outside the constraint (PAL paper, Eq. (PAL)). Training by
+maximum likelihood is exact, on any device: the core computes log-densities with their gradients on the CPU, and plain
+tensor operations elsewhere and for higher derivatives.
 
 >>> import pal, torch
 >>> from pal.torch import SplineLayer

@@ -207,7 +207,8 @@ fn unions(
     rows: &[f64],
 ) -> Result<Vec<Arc<HalfSpaceUnion>>, BatchFileError> {
     let content = |message: &str| BatchFileError::Content(message.to_string());
-    let count = rows.chunks(2).filter(|row| row[0] == 2.0).map(|row| row[1] as usize + 1).max().unwrap_or(0);
+    let count =
+        rows.chunks(2).filter(|row| row[0] == 2.0).map(|row| (row[1] as usize).saturating_add(1)).max().unwrap_or(0);
     if count > rows.len() {
         return Err(content("a row names a union that the file does not have"));
     }

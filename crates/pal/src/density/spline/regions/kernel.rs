@@ -208,9 +208,14 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
         for ((stretch, scale), place) in kernel.stretch.iter().zip(&mut scales).zip(&kernel.full.starts) {
             let knots = stretch.len() + 1;
             *scale = normalise(&mut params[start..start + 2 * knots]);
-            let (values, slopes) = params[start..start + 2 * knots].split_at(knots);
+            let (values, knot_derivatives) = params[start..start + 2 * knots].split_at(knots);
             for (bin, width) in stretch.iter().enumerate() {
-                let corners = [values[bin], values[bin + 1], slopes[bin].times(*width), slopes[bin + 1].times(*width)];
+                let corners = [
+                    values[bin],
+                    values[bin + 1],
+                    knot_derivatives[bin].times(*width),
+                    knot_derivatives[bin + 1].times(*width),
+                ];
                 let place = place + bin * STEP;
                 nodes[place] = corners[0];
                 for (node, basis) in nodes[place + 1..=place + INNER].iter_mut().zip(&kernel.basis) {
@@ -257,7 +262,7 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
         let mut start = 1;
         for ((stretch, scale), place) in kernel.stretch.iter().zip(&scales).zip(&kernel.full.starts) {
             let knots = stretch.len() + 1;
-            let (values, slopes) = derivatives[start..start + 2 * knots].split_at_mut(knots);
+            let (values, knot_derivatives) = derivatives[start..start + 2 * knots].split_at_mut(knots);
             for (bin, width) in stretch.iter().enumerate() {
                 let place = place + bin * STEP;
                 let mut corners = [Pack::zero(); 4];
@@ -269,8 +274,8 @@ impl<T: Real> LaneWork for PackWork<'_, T> {
                 corners[0].add(gradient[place]);
                 values[bin].add(corners[0]);
                 values[bin + 1].add(corners[1]);
-                slopes[bin].add_times(corners[2], *width);
-                slopes[bin + 1].add_times(corners[3], *width);
+                knot_derivatives[bin].add_times(corners[2], *width);
+                knot_derivatives[bin + 1].add_times(corners[3], *width);
             }
             values[knots - 1].add(gradient[place + stretch.len() * STEP]);
             for derivative in &mut derivatives[start..start + 2 * knots] {
