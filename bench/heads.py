@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Trains an ordinary network with PAL's default layer and with mixtures of Gaussians on the same rows, and a flow.
+"""Trains an ordinary network with PAL's layers of splines (`pal`) and of kernels (`kernel`), and with mixtures of
+Gaussians on the same rows, and a flow.
 
     PAL_DATA=FOLDER python bench/heads.py                                  campus, scenes 12 and 2; one seed
     PAL_DATA=FOLDER python bench/heads.py --only scene12 --models pal,mdn20 --seeds 10
@@ -32,7 +33,7 @@ from torch.distributions import Categorical, MixtureSameFamily, MultivariateNorm
 
 import pal
 from pal.datasets import campus
-from pal.torch import SplineLayer
+from pal.torch import KernelLayer, SplineLayer
 
 # Positions are taken three times a second; targets are three seconds ahead.
 PAST, AHEAD, FRAMES = 5, 9, 10
@@ -119,8 +120,8 @@ class Flow:
 class Pal:
     """PAL's layer with default settings, but for those that were given on the command line."""
 
-    def __init__(self, region, **settings):
-        self.layer = SplineLayer(region, **settings)
+    def __init__(self, layer, region, **settings):
+        self.layer = layer(region, **settings)
         self.num_params = self.layer.num_params
 
     def log_prob(self, outputs, targets):
@@ -138,7 +139,9 @@ def run(name, seed, data, args):
     x, y = torch.tensor(scaled, dtype=torch.float32), torch.tensor(targets)
     if name == "pal":
         given = {"knots": args.knots, "components": args.components}
-        model = Pal(pal.Region(constraint), **given)
+        model = Pal(SplineLayer, pal.Region(constraint), **given)
+    elif name == "kernel":
+        model = Pal(KernelLayer, pal.Region(constraint), components=args.components)
     elif name == "flow":
         model = Flow(y[train])
     else:
@@ -183,7 +186,7 @@ def run(name, seed, data, args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="campus,scene12,scene2", help="tasks, separated by commas")
-    parser.add_argument("--models", default="pal,mdn8,mdn20,mdn50,flow", help="models, separated by commas")
+    parser.add_argument("--models", default="pal,kernel,mdn8,mdn20,mdn50,flow", help="models, separated by commas")
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=60)

@@ -24,6 +24,7 @@ The pipeline, and where its parts live:
 | step | what to use | module |
 |---|---|---|
 | write or read a constraint | `reals`, `booleans`, `parse_smtlib`, `read_geojson`, `Constraint` | `pal.formula` |
+| read a map of OpenStreetMap | `read_osm` | `pal.osm` |
 | cut it into convex cells | `Region`, `Cell` | `pal.region` |
 | a region for each example | `RegionBatch` | `pal.batch` |
 | integrate over it | `integrate`, `moments`, `wmi` | `pal.integrals` |
@@ -39,7 +40,11 @@ The pipeline, and where its parts live:
 `pal.torch`, `pal.sklearn` and `pal.plot` need PyTorch, scikit-learn and matplotlib; everything else needs numpy only.
 """
 
+import importlib
+from typing import Any
+
 from . import errors
+from ._versions import __version__, show_versions
 from .batch import RegionBatch
 from .density import Density, Entropy, Marginal, Mode
 from .errors import (
@@ -58,34 +63,78 @@ from .formula import (
     booleans,
     Constraint,
     Formula,
+    PiecewiseTerm,
     Polynomial,
     Term,
+    TermVector,
+    Terms,
     Weight,
     all_of,
     any_of,
     boolean,
+    from_geopandas,
+    from_mask,
     from_pysmt,
     from_shapely,
+    from_wkb,
+    from_wkt,
     implies,
     ite,
+    maximum,
+    minimum,
     parse_geojson,
+    parse_pishield,
     parse_smtlib,
     polygon,
     rational,
     read_geojson,
+    read_mask,
+    read_pishield,
     read_smtlib,
     real,
     reals,
     substitute,
 )
+from .osm import StreetMap, parse_osm, read_osm
 from .integrals import Integral, Moments, Solution, integrate, moments, wmi
 from .region import Cell, Region
 
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
     "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
-    "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution", "SplineMixture",
-    "SumOfSquares", "Term", "UnboundedError", "Weight", "all_of", "any_of", "boolean", "booleans", "errors",
-    "from_pysmt", "from_shapely", "implies", "integrate", "ite", "load", "moments", "parse_geojson", "parse_smtlib",
-    "polygon", "rational", "read_geojson", "read_smtlib", "real", "reals", "substitute", "wmi",
+<<<<<<< HEAD
+    "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution",
+    "SplineMixture", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError", "Weight", "__version__", "all_of",
+    "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt", "from_shapely", "from_wkb",
+    "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments", "parse_geojson", "parse_pishield",
+    "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask", "read_pishield", "read_smtlib", "real", "reals",
+    "show_versions", "substitute", "wmi",
+=======
+    "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError",
+    "Solution", "SplineMixture", "StreetMap", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError",
+    "Weight", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
+    "from_shapely", "from_wkb", "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments",
+    "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson",
+    "read_mask", "read_osm", "read_pishield", "read_smtlib", "real", "reals", "substitute", "wmi",
+>>>>>>> comforts
 ]  # fmt: skip
+
+# Modules that need further packages, and are therefore imported when they are first used.
+_MODULES = {"datasets": "numpy", "plot": "matplotlib", "sklearn": "scikit-learn", "torch": "PyTorch"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'pal' has no attribute '{name}'")
+    try:
+        return importlib.import_module(f".{name}", __name__)
+    except ModuleNotFoundError as error:
+        if (error.name or "pal").partition(".")[0] == "pal":
+            raise
+        raise ModuleNotFoundError(
+            f"pal.{name} needs {_MODULES[name]}, which is not installed; pip install 'pal-layer[{name}]' brings it"
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_MODULES]

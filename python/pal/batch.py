@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _arrays, _core
 from ._arrays import FloatArray
 from .errors import FileError
-from .formula import Constrained, Constraint, as_constraint, from_shapely
+from .formula import Constrained, Constraint, from_shapely
 from .region import Region
 
 

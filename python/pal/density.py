@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _arrays, _core
 from ._arrays import FloatArray, Points
 from ._core import Formula
-from .formula import Constraint
+from .formula import Constraint, shortened
 from .integrals import Integrand
 
+
+# How a density or a marginal is made again: a function and its arguments, as pickles hold them.
+Source = tuple[Any, tuple[Any, ...]]
 
 # The defaults of the library, which the program has too.
 ENTROPY_DEFAULT = _core.EntropyOptions.default()
@@ -48,10 +50,11 @@ class Marginal:
     """The exact marginal density of one variable: a piecewise polynomial, its distribution function and its
     quantiles."""
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_source")
 
-    def __init__(self, core: _core.Marginal) -> None:
+    def __init__(self, core: _core.Marginal, source: Source | None = None) -> None:
         self._core = core
+        self._source = source
 
     @property
     def support(self) -> tuple[float, float]:
@@ -92,6 +95,20 @@ class Marginal:
         """
         return self._core.pieces()
 
+    def __copy__(self) -> Marginal:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Marginal:
+        # A marginal never changes.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self._source, "marginal")
+
+    def __repr__(self) -> str:
+        low, high = self.support
+        return f"Marginal(support [{low:g}, {high:g}], mean {self.mean:g}, variance {self.variance:g})"
+
     @staticmethod
     def _apply(function: Any, at: ArrayLike, what: str) -> FloatArray:
         values = _arrays.float64(at, what)
@@ -111,15 +128,16 @@ class Density:
     (0.0, 0.5)
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_source")
 
     def __init__(self) -> None:
         raise TypeError("densities are made by families: SplineMixture(region).density(params)")
 
     @classmethod
-    def _of(cls, core: _core.Density) -> Density:
+    def _of(cls, core: _core.Density, source: Source | None = None) -> Density:
         new = cls.__new__(cls)
         new._core = core
+        new._source = source
         return new
 
     @property
@@ -149,11 +167,12 @@ class Density:
 
     def condition(self, condition: Formula) -> Density:
         """The density given that a condition holds."""
-        return Density._of(self._core.condition(condition))
+        return Density._of(self._core.condition(condition), (_conditioned, (self, condition)))
 
     def given(self, values: Mapping[str, float] | None = None, **more: float) -> Density:
         """The density of the other variables, given values of some: `density.given(x=0.5)`."""
-        return Density._of(self._core.given(_pairs(values, more)))
+        pairs = _pairs(values, more)
+        return Density._of(self._core.given(pairs), (_given, (self, pairs)))
 
     def cdf(self, values: Mapping[str, float] | None = None, **more: float) -> float:
         """The probability that each of some variables is at most a value."""
@@ -161,7 +180,7 @@ class Density:
 
     def marginal(self, variable: str) -> Marginal:
         """The exact marginal of one variable."""
-        return Marginal(self._core.marginal(variable))
+        return Marginal(self._core.marginal(variable), (_marginal, (self, variable)))
 
     def marginal_density(self, variables: Sequence[str], points: Points) -> FloatArray:
         """The joint density of some variables at points, whose coordinates are along the last axis in the order of
@@ -223,8 +242,48 @@ class Density:
         """
         return Mode(*self._core.mode(_core.ModeOptions(float(gap), nodes, seconds)))
 
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draws the density; see [`pal.plot.density`][]."""
+        from . import plot
+
+        return plot.density(self, ax=ax, **options)
+
+    def __copy__(self) -> Density:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Density:
+        # A density never changes.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reduced(self._source, "density")
+
     def __repr__(self) -> str:
-        return f"Density({', '.join(self.variables)})"
+        return f"Density({', '.join(self.variables)}: {shortened(self.constraint.formula)})"
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that notebooks show; `None` where there is none."""
+        from ._pictures import png
+
+        return png(self) if len(self.variables) <= 2 else None
+
+
+def _conditioned(density: Density, condition: Formula) -> Density:
+    return density.condition(condition)
+
+
+def _given(density: Density, pairs: list[tuple[str, float]]) -> Density:
+    return density.given(dict(pairs))
+
+
+def _marginal(density: Density, variable: str) -> Marginal:
+    return density.marginal(variable)
+
+
+def _reduced(source: Source | None, what: str) -> tuple[Any, ...]:
+    if source is None:
+        raise TypeError(f"this {what} belongs to one row of a batch and cannot be pickled; pickle what made the batch")
+    return source
 
 
 def _pairs(values: Mapping[str, float] | None, more: Mapping[str, float]) -> list[tuple[str, float]]:

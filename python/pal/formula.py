@@ -7,7 +7,7 @@ exactly the number that it denotes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 
 from . import _arrays, _core
 from ._arrays import Points
-from ._core import Formula, Polynomial, Term, Weight
+from ._core import Formula, PiecewiseTerm, Polynomial, Term, Weight
 
 Number = Union[int, float, str, Fraction, Decimal]
 
@@ -35,8 +35,105 @@ def real(name: str) -> Term:
     return Term({_name(name): 1}, 0)
 
 
-def reals(*names: str) -> tuple[Term, ...]:
+class Terms(tuple[Term, ...]):
+    """Terms in a row, as [`reals`][pal.reals] returns them: a tuple that matrices can be multiplied with.
+
+    >>> import numpy as np, pal
+    >>> variables = pal.reals("x", "y")
+    >>> np.array([[1, 1], [-1, 0], [0, -1]]) @ variables <= [1, 0, 0]
+    x + y <= 1 & x >= 0 & y >= 0
+    """
+
+    __slots__ = ()
+    # Keeps numpy from taking terms for numbers.
+    __array_ufunc__ = None
+
+    def __rmatmul__(self, matrix: Any) -> TermVector:
+        return TermVector(self).__rmatmul__(matrix)
+
+
+class TermVector:
+    """A vector of terms, such as `A @ variables`. Comparisons are made entry by entry, and all of them must hold:
+    `A @ variables <= b` is one formula."""
+
+    __slots__ = ("terms",)
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, terms: Iterable[Term]) -> None:
+        #: The entries.
+        self.terms = tuple(terms)
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __getitem__(self, index: int) -> Term:
+        return self.terms[index]
+
+    def __rmatmul__(self, matrix: Any) -> TermVector:
+        rows = _numbers(matrix)
+        if np.ndim(rows) != 2 or rows.shape[1] != len(self):
+            shape = " x ".join(map(str, np.shape(rows)))
+            raise ValueError(f"a matrix with {len(self)} columns fits these terms; the shape of this one is {shape}")
+        zero = Term({}, 0)
+        return TermVector(sum((a * term for a, term in zip(row, self.terms)), zero) for row in rows.tolist())
+
+    def _each(self, other: Any) -> list[Any]:
+        """The other side entry by entry: a number or term for all of them, or one for each."""
+        if isinstance(other, (Term, str, Fraction, Decimal)) or np.ndim(other) == 0:
+            return [other] * len(self)
+        entries = list(other) if isinstance(other, (TermVector, list, tuple)) else _numbers(other).tolist()
+        if len(entries) != len(self):
+            raise ValueError(f"{len(self)} terms are compared with {len(entries)} entries; give one or one for each")
+        return entries
+
+    def __add__(self, other: Any) -> TermVector:
+        return TermVector(a + b for a, b in zip(self.terms, self._each(other)))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> TermVector:
+        return TermVector(a - b for a, b in zip(self.terms, self._each(other)))
+
+    def __rsub__(self, other: Any) -> TermVector:
+        return TermVector(b - a for a, b in zip(self.terms, self._each(other)))
+
+    def __neg__(self) -> TermVector:
+        return TermVector(-a for a in self.terms)
+
+    def __le__(self, other: Any) -> Formula:
+        return all_of(a <= b for a, b in zip(self.terms, self._each(other)))
+
+    def __lt__(self, other: Any) -> Formula:
+        return all_of(a < b for a, b in zip(self.terms, self._each(other)))
+
+    def __ge__(self, other: Any) -> Formula:
+        return all_of(a >= b for a, b in zip(self.terms, self._each(other)))
+
+    def __gt__(self, other: Any) -> Formula:
+        return all_of(a > b for a, b in zip(self.terms, self._each(other)))
+
+    def __eq__(self, other: Any) -> Formula:  # type: ignore[override]
+        return all_of(a == b for a, b in zip(self.terms, self._each(other)))
+
+    def __ne__(self, other: Any) -> Formula:  # type: ignore[override]
+        return ~(self == other)
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(map(repr, self.terms))}]"
+
+
+def _numbers(values: Any) -> Any:
+    """An array of numbers with their types kept: fractions stay fractions, and tensors become arrays."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu().numpy()
+    return values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+
+
+def reals(*names: str) -> Terms:
     """Declares several real variables. The order of declaration is the order of coordinates.
+
+    Matrices can be multiplied with the result: `A @ pal.reals("x", "y") <= b` is a formula.
 
     >>> import pal
     >>> speed, gap = pal.reals("speed", "gap")
@@ -47,7 +144,7 @@ def reals(*names: str) -> tuple[Term, ...]:
     Where one formula uses several declarations of a name, the earliest counts: a condition that declares a variable
     anew does not move the columns of a region that it is joined to.
     """
-    return tuple(real(name) for name in names)
+    return Terms(real(name) for name in names)
 
 
 def boolean(name: str) -> Formula:
@@ -95,6 +192,25 @@ def ite(condition: Formula | bool, yes: Any, no: Any) -> Any:
     if all(isinstance(case, (Formula, bool, np.bool_)) for case in (yes, no)):
         return Formula.ite(condition, yes, no)
     return Weight.ite(condition, yes, no)
+
+
+def minimum(*terms: Term | PiecewiseTerm | Number) -> PiecewiseTerm:
+    """The smallest of some linear terms and numbers. Comparisons with it are formulas, and so are those with
+    `maximum` and with `abs(term)`.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> pal.minimum(x, y, 2) >= 1
+    x >= 1 & y >= 1
+    >>> pal.Region(abs(x) + abs(y) <= 1).exact_volume
+    Fraction(2, 1)
+    """
+    return _core.minimum(list(terms))
+
+
+def maximum(*terms: Term | PiecewiseTerm | Number) -> PiecewiseTerm:
+    """The largest of some linear terms and numbers; see [`minimum`][pal.minimum]."""
+    return _core.maximum(list(terms))
 
 
 def rational(value: Number) -> Fraction:
@@ -177,8 +293,32 @@ class Constraint:
         """A script of SMT-LIB 2 that [`parse_smtlib`][pal.parse_smtlib] reads back."""
         return self._core.to_smtlib()
 
-    def __and__(self, other: Formula | bool) -> Constraint:
-        return Constraint(self.formula & other, self.variables, self.booleans)
+    def __and__(self, other: Constraint | Formula | bool) -> Constraint:
+        return self._joined(other, lambda a, b: a & b)
+
+    def __rand__(self, other: Formula | bool) -> Constraint:
+        return self._joined(other, lambda a, b: b & a)
+
+    def __or__(self, other: Constraint | Formula | bool) -> Constraint:
+        return self._joined(other, lambda a, b: a | b)
+
+    def __ror__(self, other: Formula | bool) -> Constraint:
+        return self._joined(other, lambda a, b: b | a)
+
+    def __invert__(self) -> Constraint:
+        return Constraint(~self.formula, self.variables, self.booleans)
+
+    def _joined(self, other: Any, connect: Callable[[Formula, Any], Formula]) -> Any:
+        """The connection with another constraint or formula. The variables of this one come first, in their order, then
+        those that only the other one has."""
+        if isinstance(other, Constraint):
+            formula, more = connect(self.formula, other.formula), other
+        elif isinstance(other, (Formula, bool, np.bool_)):
+            formula, more = connect(self.formula, other), Constraint(other)  # type: ignore[arg-type]
+        else:
+            return NotImplemented
+        variables = dict.fromkeys((*self.variables, *more.variables))
+        return Constraint(formula, list(variables), list(dict.fromkeys((*self.booleans, *more.booleans))))
 
     def __repr__(self) -> str:
         booleans = f"; {', '.join(self.booleans)}" if self.booleans else ""
@@ -186,6 +326,22 @@ class Constraint:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return parse_smtlib, (self.to_smtlib(),)
+
+
+def shortened(formula: Formula) -> str:
+    """The text of a formula for one line: its beginning, and how many inequalities it has, where it is long."""
+    text = repr(formula)
+    return text if len(text) <= 200 else f"{text[:160]}... ({formula.num_atoms} inequalities)"
+
+
+def as_formula(value: Any, what: str) -> Formula | bool:
+    """The formula that an argument is; an error that names the argument, if it is none."""
+    if isinstance(value, (Formula, bool, np.bool_)):
+        return value  # type: ignore[return-value]
+    if isinstance(value, Constraint):
+        return value.formula
+    way = "; text of SMT-LIB is read by `constraint.parse(text)`" if isinstance(value, str) else ""
+    raise TypeError(f"{what} must be a formula such as x <= 1, not {type(value).__name__}{way}")
 
 
 Constrained = Union[Formula, Constraint, bool]
@@ -275,6 +431,80 @@ def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Form
     return any_of(formulas)
 
 
+def from_geopandas(series: Any, variables: tuple[str, str] = ("x", "y")) -> Formula:
+    """The union of the polygons of a GeoSeries or a GeoDataFrame of geopandas, as a formula over two variables.
+
+    Missing and empty geometries are left out. geopandas itself is not needed: anything with its attributes, or a list
+    of polygons of shapely, will do.
+    """
+    series = getattr(series, "geometry", series)
+    geometries = [each for each in series if each is not None and not getattr(each, "is_empty", False)]
+    return any_of(from_shapely(each, variables) for each in geometries)
+
+
+def from_wkt(text: str, variables: tuple[str, str] = ("x", "y")) -> Formula:
+    """The union of the polygons of well-known text (WKT), edges included, as a formula over two variables. Numbers are
+    taken digit by digit.
+
+    >>> import pal
+    >>> pal.Region(pal.from_wkt("POLYGON ((0 0, 4 0, 4 4, 0 4), (1 1, 2 1, 2 2, 1 1))")).exact_volume
+    Fraction(31, 2)
+    """
+    return _core.parse_wkt(text, *variables)
+
+
+def from_wkb(content: bytes | str, variables: tuple[str, str] = ("x", "y")) -> Formula:
+    """The union of the polygons of well-known binary (WKB), or of its hexadecimal digits, edges included, as a formula
+    over two variables."""
+    return _core.parse_wkb(content.encode() if isinstance(content, str) else bytes(content), *variables)
+
+
+def parse_pishield(text: str) -> Constraint:
+    """Reads requirements in the format of PiShield: a line `ordering y_0 y_1 ..`, then one disjunction of inequalities
+    per line. The coordinates are `y_0`, `y_1`, .. in the order of their numbers.
+
+    >>> import pal
+    >>> pal.parse_pishield("ordering y_1 y_0\\ny_0 - 2y_1 >= 0.5 or neg y_1 >= 3")
+    Constraint(y_0, y_1: 2*y_0 - 4*y_1 >= 1 | y_1 < 3)
+    """
+    return Constraint._of(_core.parse_pishield(text))
+
+
+def read_pishield(path: str | os.PathLike[str]) -> Constraint:
+    """Reads a file of requirements in the format of PiShield; see [`parse_pishield`][pal.parse_pishield]."""
+    return parse_pishield(Path(path).read_text(encoding="utf-8"))
+
+
+def from_mask(mask: Any, tolerance: float = 0.75, variables: tuple[str, str] = ("x", "y")) -> Formula:
+    """Polygons that cover the obstacles of a picture, as a formula over two variables.
+
+    Pixels are squares with sides of 1; x runs to the right from 0 and y upwards from 0 at the lower left corner. Every
+    obstacle pixel is covered, edges included, and no point farther than about the tolerance from all of them is.
+
+    Args:
+        mask: rows of truth values from the top, true where there is an obstacle.
+        tolerance: by how many pixels polygons may reach beyond obstacles to have fewer corners; with 0 they are exactly
+            the pixels.
+        variables: the names of the coordinates.
+
+    >>> import numpy as np, pal
+    >>> steps = np.tri(4, dtype=bool)
+    >>> pal.Region(pal.from_mask(steps, tolerance=0)).exact_volume, pal.Region(pal.from_mask(steps)).exact_volume
+    (Fraction(10, 1), Fraction(23, 2))
+    """
+    array = np.asarray(mask)
+    if array.ndim != 2 or array.dtype != bool:
+        raise TypeError(f"a mask is a table of truth values; this has {array.ndim} axes of {array.dtype}")
+    return _core.mask_formula(array.shape[1], np.ascontiguousarray(array).reshape(-1), float(tolerance), *variables)
+
+
+def read_mask(path: str | os.PathLike[str], threshold: float = 0.5) -> NDArray[np.bool_]:
+    """Reads a PNG file as a mask for [`from_mask`][pal.from_mask]: pixels darker than the threshold, from 0 (black) to
+    1 (white), are obstacles; transparent ones are not."""
+    width, flat = _core.png_mask(Path(path).read_bytes(), float(threshold))
+    return flat.reshape(-1, width)
+
+
 def from_pysmt(formula: Any) -> Formula:
     """A formula of pysmt over reals and Booleans, exactly, with the variables in the order in which they were made.
 
@@ -315,7 +545,9 @@ def _name(name: str) -> str:
 
 
 __all__ = [
-    "Constraint", "Formula", "Polynomial", "Term", "Weight", "all_of", "any_of", "boolean", "booleans", "from_pysmt",
-    "from_shapely", "implies", "ite", "parse_geojson", "parse_smtlib", "polygon", "rational", "read_geojson",
-    "read_smtlib", "real", "reals", "substitute",
+    "Constraint", "Formula", "PiecewiseTerm", "Polynomial", "Term", "TermVector", "Terms", "Weight", "all_of",
+    "any_of", "boolean", "booleans", "from_geopandas", "from_mask", "from_pysmt", "from_shapely", "from_wkb",
+    "from_wkt", "implies", "ite", "maximum", "minimum", "parse_geojson", "parse_pishield", "parse_smtlib",
+    "polygon", "rational", "read_geojson", "read_mask", "read_pishield", "read_smtlib", "real", "reals",
+    "substitute",
 ]  # fmt: skip

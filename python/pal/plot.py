@@ -12,19 +12,37 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch, Rectangle
+from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
 from ._arrays import FloatArray, count, float64
 from .density import Density
-from .errors import RegionError
+from .errors import Error, RegionError
 from .region import Region
+
+# Maps have the same scale along both axes, unless one side is this many times as long as the other.
+_LONGEST = 10
 
 
 def region(
-    region: Region, ax: Axes | None = None, color: Any = "tab:blue", alpha: float = 0.4, label: str | None = None
+    region: Region,
+    ax: Axes | None = None,
+    color: Any = "tab:blue",
+    alpha: float = 0.4,
+    label: str | None = None,
+    aspect: str | float | None = None,
 ) -> Axes:
     """Draws a region of one or two variables.
+
+    Args:
+        region: the region.
+        ax: where to draw; by default the current axes.
+        color: its colour.
+        alpha: how opaque it is, from 0 to 1.
+        label: its name in a legend.
+        aspect: `"equal"` for the same scale along both axes, `"auto"` to fill the axes. By default it is equal, unless
+            one side is more than 10 times as long as the other.
 
     >>> import pal, pal.plot
     >>> x, y = pal.reals("x", "y")
@@ -32,22 +50,31 @@ def region(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('x', 'y')
     """
-    ax = ax or plt.gca()
-    _place(ax, region)
+    _check_region(region)
+    ax = ax or _axes()
+    _place(ax, region, aspect)
     if region.dimension == 1:
         for low, high in _intervals(region):
             ax.axvspan(low, high, color=color, alpha=alpha, linewidth=0, label=label)
             label = None
         return ax
-    ax.add_collection(PolyCollection(_polygons(region), facecolors=color, edgecolors="face", alpha=alpha, label=label))
+    ax.add_patch(PathPatch(_outline(region), facecolor=color, edgecolor="none", alpha=alpha, label=label))
     return ax
 
 
-def cells(region: Region, ax: Axes | None = None, cmap: str = "tab20", edge: Any = "white") -> Axes:
-    """Draws the convex cells of a region of two variables, each in its colour."""
-    ax = ax or plt.gca()
+def cells(
+    region: Region,
+    ax: Axes | None = None,
+    cmap: str = "tab20",
+    edge: Any = "white",
+    aspect: str | float | None = None,
+) -> Axes:
+    """Draws the convex cells of a region of two variables, each in its colour. `aspect` is as for
+    [`region`][pal.plot.region]."""
+    _check_region(region)
     _two(region)
-    _place(ax, region)
+    ax = ax or _axes()
+    _place(ax, region, aspect)
     polygons = _polygons(region)
     colours = plt.get_cmap(cmap)(np.arange(len(polygons)) % plt.get_cmap(cmap).N)
     ax.add_collection(PolyCollection(polygons, facecolors=colours, edgecolors=edge, linewidths=0.8))
@@ -55,44 +82,54 @@ def cells(region: Region, ax: Axes | None = None, cmap: str = "tab20", edge: Any
 
 
 def density(
-    density: Density,
+    density: Any,
     ax: Axes | None = None,
     resolution: int = 200,
     cmap: str = "viridis",
     log: bool = False,
     hatch: str | None = "////",
+    aspect: str | float | None = None,
 ) -> Axes:
     """Draws a density: of two variables as a map with the forbidden area hatched, of one variable as a curve.
 
     Args:
-        resolution: the number of values per axis.
+        density: a [`Density`][pal.Density], or a distribution of `pal.torch` with a single one in its batch.
+        ax: where to draw; by default the current axes.
+        resolution: the number of values along the longer side.
+        cmap: the colours, by the name of a map of matplotlib.
         log: whether to colour by the log-density.
         hatch: a pattern of matplotlib for what the constraint forbids; `None` leaves it blank.
+        aspect: as for [`region`][pal.plot.region].
     """
-    ax = ax or plt.gca()
+    density = _one(density)
     resolution = count(resolution, "the resolution", least=2)
     area = Region(density.constraint)
     if area.dimension == 1:
         return marginal(density, density.variables[0], ax)
     _two(area)
-    _place(ax, area)
+    ax = ax or _axes()
+    _place(ax, area, aspect)
     (x0, x1), (y0, y1) = _box(area)
     xs, ys = (low + (high - low) * (np.arange(resolution) + 0.5) / resolution for low, high in ((x0, x1), (y0, y1)))
-    logs = density.log_prob(np.stack(np.meshgrid(xs, ys), -1))
+    pixels = np.stack(np.meshgrid(xs, ys), -1)
+    logs = _beyond_walls(density, area, pixels, density.log_prob(pixels))
     values = np.ma.masked_where(np.isneginf(logs), logs if log else np.exp(logs))
     if hatch is not None:
         hatched = {"facecolor": "white", "edgecolor": "0.7", "hatch": hatch, "linewidth": 0, "zorder": 0.5}
         ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, **hatched))
-        ax.add_collection(PolyCollection(_polygons(area), facecolors="white", edgecolors="white", zorder=0.6))
-    image = ax.imshow(values, extent=(x0, x1, y0, y1), origin="lower", aspect="auto", cmap=cmap, zorder=1)
-    ax.figure.colorbar(image, ax=ax, label="log-density" if log else "density")
+        ax.add_patch(PathPatch(_outline(area), facecolor="white", edgecolor="none", zorder=0.6))
+    image = ax.imshow(values, extent=(x0, x1, y0, y1), origin="lower", aspect=ax.get_aspect(), cmap=cmap, zorder=1)
+    # The image ends where the region does, not at the next pixel.
+    image.set_clip_path(_outline(area), transform=ax.transData)
+    ax.figure.colorbar(image, ax=ax, label="log-density" if log else "density", fraction=0.05)
     return ax
 
 
-def marginal(density: Density, variable: str, ax: Axes | None = None, **line: Any) -> Axes:
+def marginal(density: Any, variable: str, ax: Axes | None = None, **line: Any) -> Axes:
     """Draws the exact marginal density of one variable."""
-    ax = ax or plt.gca()
+    density = _one(density)
     curve = density.marginal(variable).polyline()
+    ax = ax or _axes()
     ax.plot(curve[:, 0], curve[:, 1], **line)
     ax.set_xlabel(variable)
     ax.set_ylabel("density")
@@ -100,22 +137,51 @@ def marginal(density: Density, variable: str, ax: Axes | None = None, **line: An
     return ax
 
 
-def marginals(density: Density, figure: Any = None) -> list[Axes]:
+def marginals(density: Any, figure: Any = None) -> list[Axes]:
     """Draws the marginals of all variables side by side."""
-    figure = figure or plt.gcf()
+    density = _one(density)
+    figure = figure or _figure()
     axes = figure.subplots(1, len(density.variables), squeeze=False)[0]
     return [marginal(density, variable, ax) for variable, ax in zip(density.variables, axes)]
 
 
 def samples(points: ArrayLike, ax: Axes | None = None, **dots: Any) -> Axes:
     """Draws points of two variables, one per row, as dots."""
-    ax = ax or plt.gca()
+    if hasattr(points, "detach"):
+        points = points.detach().cpu()
     rows = float64(points, "points")
     if rows.ndim != 2 or rows.shape[1] != 2:
         raise ValueError(f"points of two variables are drawn, one per row; the shape is {rows.shape}")
+    ax = ax or _axes()
     options = {"s": 4, "color": "black", "alpha": 0.6, "linewidths": 0, "zorder": 2, **dots}
     ax.scatter(rows[:, 0], rows[:, 1], **options)
     return ax
+
+
+def _figure() -> Any:
+    """The current figure; a new one leaves room for all labels, however small it is."""
+    return plt.gcf() if plt.get_fignums() else plt.figure(layout="constrained")
+
+
+def _axes() -> Axes:
+    return _figure().gca()
+
+
+def _one(density: Any) -> Density:
+    """The density to draw."""
+    if isinstance(density, Density):
+        return density
+    if hasattr(density, "densities") and hasattr(density, "batch_shape"):
+        number = density.batch_shape.numel()
+        if number == 1:
+            return density.densities()[0]
+        raise ValueError(f"one density is drawn at a time, and there are {number}; draw densities()[0], for instance")
+    raise TypeError(f"a density is drawn, such as family.density(params), not {type(density).__name__}")
+
+
+def _check_region(area: Any) -> None:
+    if not isinstance(area, Region):
+        raise TypeError(f"a region is drawn, such as pal.Region(constraint), not {type(area).__name__}")
 
 
 def _two(region: Region) -> None:
@@ -131,7 +197,7 @@ def _box(region: Region) -> list[tuple[float, float]]:
     return [(float(low), float(high)) for low, high in region.bounding_box]
 
 
-def _place(ax: Axes, region: Region) -> None:
+def _place(ax: Axes, region: Region, aspect: str | float | None) -> None:
     if region.dimension not in (1, 2):
         _two(region)
     box = _box(region)
@@ -141,10 +207,21 @@ def _place(ax: Axes, region: Region) -> None:
     if region.dimension == 2:
         ax.set_ylim(box[1][0] - margins[1], box[1][1] + margins[1])
         ax.set_ylabel(region.variables[1])
+        if aspect is None:
+            sides = sorted(high - low for low, high in box)
+            aspect = "equal" if sides[1] <= _LONGEST * sides[0] else "auto"
+        ax.set_aspect(aspect)
 
 
 def _intervals(region: Region) -> list[tuple[float, float]]:
-    return [(cell.vertices.min(), cell.vertices.max()) for cell in region.cells]
+    """The intervals of a region of one variable; those that touch are one."""
+    joined: list[tuple[float, float]] = []
+    for low, high in sorted((cell.vertices.min(), cell.vertices.max()) for cell in region.cells):
+        if joined and low <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(high, joined[-1][1]))
+        else:
+            joined.append((low, high))
+    return joined
 
 
 def _polygons(region: Region) -> list[FloatArray]:
@@ -155,3 +232,29 @@ def _polygons(region: Region) -> list[FloatArray]:
         around = corners - corners.mean(0)
         polygons.append(corners[np.argsort(np.arctan2(around[:, 1], around[:, 0]))])
     return polygons
+
+
+def _outline(region: Region) -> Path:
+    """All cells as one path. Filled at once, and not one after the other, they leave no seams between them."""
+    closed = (Path(np.vstack([corners, corners[:1]]), closed=True) for corners in _polygons(region))
+    return Path.make_compound_path(*closed)
+
+
+def _beyond_walls(density: Density, area: Region, pixels: FloatArray, logs: FloatArray) -> FloatArray:
+    """The log-densities of pixels, continued by two pixels beyond the walls with the values of the nearest points
+    inside, so that the picture can end at the wall itself."""
+    outside = np.isneginf(logs)
+    near = ~outside
+    for _ in range(2):
+        padded = np.pad(near, 1)
+        shifts = [padded[i : i + near.shape[0], j : j + near.shape[1]] for i in range(3) for j in range(3)]
+        near = np.any(shifts, axis=0)
+    rim = outside & near
+    if rim.any():
+        try:
+            logs = logs.copy()
+            logs[rim] = density.log_prob(area.project(pixels[rim]))
+        except Error:
+            # Regions with Boolean variables, and such as are too thin: the picture ends with the pixels inside.
+            pass
+    return logs

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _arrays, _core
+from . import _core
 from ._arrays import FloatArray, Points
-from .formula import Constrained, Constraint, Number, as_constraint
+from .formula import Constrained, Constraint, Number, as_constraint, shortened
 
 if TYPE_CHECKING:
     from .batch import RegionBatch
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 class Cell:
     """One of the convex cells of a region, with exact vertices."""
 
-    __slots__ = ("_region", "_index", "_dimension")
+    __slots__ = ("_owner", "_region", "_index", "_dimension")
 
-    def __init__(self, region: _core.Region, index: int, dimension: int) -> None:
-        self._region, self._index, self._dimension = region, index, dimension
+    def __init__(self, region: Region, index: int) -> None:
+        self._owner, self._region, self._index, self._dimension = region, region._core, index, region.dimension
 
     @property
     def vertices(self) -> FloatArray:
@@ -58,7 +58,21 @@ class Cell:
         return tuple(self._region.cell_booleans(self._index))
 
     def __repr__(self) -> str:
-        return f"Cell(volume {self.exact_volume}, {len(self.vertices)} vertices)"
+        return f"Cell(volume {self.volume:g}, {len(self.vertices)} vertices)"
+
+    def __copy__(self) -> Cell:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Cell:
+        # A cell never changes.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _cell, (self._owner, self._index)
+
+
+def _cell(region: Region, index: int) -> Cell:
+    return region.cells[index]
 
 
 class Region:
@@ -83,6 +97,7 @@ class Region:
     def __init__(self, constraint: Constrained, variables: Sequence[str] | None = None) -> None:
         self._constraint = as_constraint(constraint, variables)
         self._core = _core.Region(self._constraint._core)
+        self._knots: list[list[Number]] | None = None
 
     @property
     def constraint(self) -> Constraint:
@@ -140,7 +155,7 @@ class Region:
     @cached_property
     def cells(self) -> list[Cell]:
         """The convex cells, in a fixed order."""
-        return [Cell(self._core, index, self.dimension) for index in range(self._core.num_cells())]
+        return [Cell(self, index) for index in range(self._core.num_cells())]
 
     @cached_property
     def simplices(self) -> FloatArray:
@@ -162,8 +177,37 @@ class Region:
         """The same region with its cells split at positions along the axes, one increasing list per variable."""
         new = Region.__new__(Region)
         new._constraint = self._constraint
-        new._core = self._core.with_knots([list(axis) for axis in positions])
+        new._knots = [list(axis) for axis in positions]
+        new._core = self._core.with_knots(new._knots)
         return new
+
+    def project(self, points: Points) -> FloatArray:
+        """The nearest point of the region for every point; points inside stay where they are.
+
+        All points that are returned satisfy the constraint under exact evaluation. They are the nearest ones up to
+        rounding, and up to the last digits where walls do not belong to the region (`x < 1`) or lie between two numbers
+        of float64 (`x <= "1/3"`). For data that measurement errors have carried out of a constraint: their log-density
+        would be minus infinity.
+
+        Args:
+            points: coordinates along the last axis, in the order of `variables`; or a dict of columns or a table of
+                pandas, by name.
+
+        Returns:
+            an array of the same shape; for named columns, with the coordinates along its last axis.
+
+        >>> import pal
+        >>> x, y = pal.reals("x", "y")
+        >>> corner = pal.Region(x.between(0, 2) & y.between(0, 2) & ~((x > 1) & (y > 1)))
+        >>> corner.project([[1.75, 1.5], [3.0, -1.0], [0.5, 0.5]])
+        array([[1.75, 1.  ],
+               [2.  , 0.  ],
+               [0.5 , 0.5 ]])
+        """
+        if not self.variables:
+            raise ValueError("the constraint has no real variables, so there are no points to project")
+        flat, shape = _arrays.points(points, self.variables)
+        return self._core.project(flat).reshape(*shape, self.dimension)
 
     @cached_property
     def _map(self) -> _core.RegionMap:
@@ -212,7 +256,7 @@ class Region:
         from .density import Density
 
         constant = _core.SumOfSquaresSettings(0, 1, "orthonormal", None, 0)
-        return Density._of(_core.Family(self._core, constant).densities(np.zeros(2))[0])
+        return Density._of(_core.Family(self._core, constant).densities(np.zeros(2))[0], (_uniform, (self,)))
 
     def sample(self, count: int, seed: int | None = None) -> FloatArray:
         """Independent points that are uniform on the region, one per row.
@@ -234,7 +278,13 @@ class Region:
         return plot.region(self, ax=ax, **options)
 
     def __repr__(self) -> str:
-        return f"Region({', '.join(self.variables)}: {self._constraint.formula!r})"
+        return f"Region({', '.join(self.variables)}: {shortened(self._constraint.formula)})"
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that notebooks show; `None` where there is none."""
+        from ._pictures import png
+
+        return png(self) if self.dimension in (1, 2) else None
 
     def __copy__(self) -> Region:
         return self
@@ -244,4 +294,14 @@ class Region:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._knots is not None:
+            return _region_with_knots, (self._constraint, self._knots)
         return Region, (self._constraint,)
+
+
+def _region_with_knots(constraint: Constraint, knots: list[list[Number]]) -> Region:
+    return Region(constraint).with_knots(knots)
+
+
+def _uniform(region: Region) -> Density:
+    return region._uniform

@@ -1,7 +1,6 @@
 """Long calls: Ctrl-C ends them soon and leaves everything usable; threads, forks, and the progress bar."""
 
 import os
-import signal
 import subprocess
 import sys
 import textwrap

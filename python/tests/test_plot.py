@@ -8,6 +8,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from matplotlib.collections import PolyCollection
+from matplotlib.patches import PathPatch
 
 import pal
 import pal.plot
@@ -29,7 +30,17 @@ def area(polygon):
 
 def drawn(ax):
     collections = [collection for collection in ax.collections if isinstance(collection, PolyCollection)]
-    return [path.vertices[:-1] for collection in collections for path in collection.get_paths()]
+    paths = [path for collection in collections for path in collection.get_paths()]
+    paths += [patch.get_path() for patch in ax.patches if isinstance(patch, PathPatch)]
+    return [polygon for path in paths for polygon in path.to_polygons()]
+
+
+def colours(ax, points):
+    """The colours of the picture at points of the map."""
+    ax.figure.canvas.draw()
+    picture = np.asarray(ax.figure.canvas.buffer_rgba())
+    columns, rows = ax.transData.transform(points).T
+    return picture[len(picture) - 1 - np.floor(rows).astype(int), np.floor(columns).astype(int)]
 
 
 def test_regions_and_cells_cover_their_area():
@@ -47,11 +58,50 @@ def test_densities_are_blank_and_hatched_where_forbidden():
     values = ax.images[0].get_array()
     xs, ys = (np.arange(64) + 0.5) / 64 * 4, (np.arange(64) + 0.5) / 64 * 3
     inside = ROOM.contains(np.stack(np.meshgrid(xs, ys), -1))
-    assert (np.ma.getmaskarray(values) == ~inside).all()
-    assert abs(values.sum() * 12 / 64**2 - 1) < 0.02
+    # Two pixels beyond the walls have values too; the picture is cut off at the walls themselves.
+    assert not np.ma.getmaskarray(values)[inside].any() and np.ma.getmaskarray(values).sum() > 100
+    assert abs(values[inside].sum() * 12 / 64**2 - 1) < 0.02
+    assert ax.images[0].get_clip_path() is not None and ax.get_aspect() == 1
     assert ax.patches[0].get_hatch() == "////" and abs(sum(map(area, drawn(ax))) - 11) < 1e-12
     logs = pal.plot.density(density, plt.figure().gca(), resolution=64, log=True, hatch=None)
     assert not logs.patches and np.ma.allclose(np.ma.exp(logs.images[0].get_array()), values)
+
+
+def test_walls_are_where_they_are_and_cells_leave_no_seams():
+    wedge, hole = (x + 2 * y > 4) & (2 * x - y < 4), pal.polygon([(0.4, 0.3), (1.3, 0.5), (0.6, 1.1)])
+    tilted = pal.Region(x.between(0, 4) & y.between(0, 3) & ~wedge & ~hole & (3 * x + y <= 13))
+    assert len(tilted.cells) > 2
+    box = np.random.default_rng(1).uniform([0, 0], [4, 2.8], (4000, 2))
+    # Far enough from the walls, in pixels of the picture.
+    turns = np.linspace(0, 2 * np.pi, 24, endpoint=False)
+    circle = np.stack([np.cos(turns), np.sin(turns)], -1)
+    steps = np.concatenate([[[0, 0]], 0.015 * circle, 0.03 * circle])
+    around = tilted.contains(box[:, None] + steps)
+    ax = tilted.plot(color="black", alpha=0.5)
+    assert len(np.unique(colours(ax, box[around.all(1)]), axis=0)) == 1
+    assert (colours(ax, box[~around.any(1)]) == 255).all()
+    uniform = pal.SumOfSquares(tilted, degree=0, components=1).density([0, 0])
+    picture = pal.plot.density(uniform, plt.figure().gca(), resolution=20, hatch=None)
+    # Pixels are ten times as wide as this distance, and the picture of a uniform density has one colour all the same.
+    assert len(np.unique(colours(picture, box[around.all(1)]), axis=0)) == 1
+    assert (colours(picture, box[~around.any(1)]) == 255).all()
+
+
+def test_maps_have_equal_scales_unless_they_are_long():
+    assert ROOM.plot().get_aspect() == 1 and ROOM.plot(plt.figure().gca(), aspect="auto").get_aspect() == "auto"
+    assert pal.Region(x.between(0, 41) & y.between(0, 4)).plot(plt.figure().gca()).get_aspect() == "auto"
+    plt.close("all")
+    figure = ROOM.plot().figure
+    assert figure.get_layout_engine() is not None
+
+
+def test_notebooks_show_pictures():
+    family = pal.SplineMixture(ROOM, knots=4, components=2)
+    density = family.density(family.random_params(seed=1))
+    for shown in (ROOM, density, density.given(x=0.5), density.condition(x <= 1)):
+        assert shown._repr_png_().startswith(b"\x89PNG")
+    assert pal.Region((x >= 0) & (y >= 0))._repr_png_() is None
+    assert pal.Region(x.between(0, 1) & y.between(0, 1) & z.between(0, 1))._repr_png_() is None
 
 
 def test_marginals_integrate_to_one_and_samples_are_dots():

@@ -137,7 +137,7 @@ def test_mistakes_are_named():
     model = ConstrainedRegressor(CORNER, **SMALL)
     wrong = OUTPUTS.copy()
     wrong[[7, 9]] = 0.9
-    with pytest.raises(ValueError, match=r"row 7 of y, \[0.9, 0.9\], violates the constraint, and so do 1 others"):
+    with pytest.raises(ValueError, match=r"row 7 of y, \[0.9, 0.9\], violates the constraint, and so does another row"):
         model.fit(INPUTS, wrong)
     with pytest.raises(ValueError, match="rows of y have 1 column, but there are 2 variables, in this order: x, y"):
         model.fit(INPUTS, OUTPUTS[:, 0])

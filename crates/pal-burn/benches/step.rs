@@ -35,7 +35,7 @@ fn main() {
     let layer = PalLayer::new(&family, &device, DType::F32).expect("a layer");
     let mut predictor = PalPredictor::new(Network::Mlp(network()), layer);
     let mut optimiser = Optimiser::<f32>::new(OptimiserSettings::default());
-    let batch = Batch { inputs: Some(x.clone()), points: points.clone(), dimension: 2, step: 0 };
+    let batch = Batch { inputs: Some(x.clone()), points: points.clone(), dimension: 2, regions: None, step: 0 };
     let mut layer_step = || {
         let loss = predictor.loss(&batch).expect("a loss");
         predictor = optimiser.step(predictor.clone(), loss.backward());

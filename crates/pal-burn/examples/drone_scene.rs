@@ -49,6 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         columns: INPUTS,
         points: take(&points, 2, rows),
         dimension: 2,
+        regions: None,
         device: device.clone(),
         dtype: DType::F32,
     };

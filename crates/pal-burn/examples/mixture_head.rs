@@ -30,12 +30,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         columns: 4,
         points: points[2 * from..2 * to].to_vec(),
         dimension: 2,
+        regions: None,
         device: device.clone(),
         dtype: DType::F32,
     };
     let cut = table.len() * 4 / 5;
     let (train, test) = (rows(0, cut), rows(cut, table.len()));
-    let batch: Batch = train.batch(&(0..cut.min(1000)).collect::<Vec<usize>>(), 0);
+    let batch: Batch = train.batch(&(0..cut.min(1000)).collect::<Vec<usize>>(), 0)?;
 
     // Before: a Gaussian mixture. After: a layer, whose number of parameters decides the number of outputs.
     let gaussians = MixtureSettings { components: 8, dimension: 2 };

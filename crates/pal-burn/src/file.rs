@@ -2,7 +2,7 @@
 //! weights.
 
 use burn::tensor::Device;
-use pal::container::{self, ContainedTensor, Container, ContainerError};
+use pal::container::{self, ContainedTensor, Container, ContainerError, NETWORK_VERSION as VERSION};
 use pal::density::{Family, FileError};
 use pal::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -10,9 +10,6 @@ use thiserror::Error;
 
 use crate::predictor::{Plan, Predictor, PredictorError, PredictorKind};
 use crate::weights::{self, Real};
-
-/// The version of the format.
-const VERSION: &str = "pal-network-4";
 
 /// What the versions of this format begin with.
 const VERSIONS: &str = "pal-network-";
@@ -65,8 +62,11 @@ impl From<ContainerError> for NetworkFileError {
 pub struct NetworkFile {
     /// Which predictor, and how its inputs and outputs are named and scaled.
     pub plan: Plan,
-    /// The constraint that points should satisfy.
+    /// The constraint that points should satisfy. Where rows have regions of their own, it is the box around all of them,
+    /// in the coordinates of the points.
     pub constraint: Constraint,
+    /// The map whose windows are the regions of the rows, if all rows have the same one.
+    pub map: Option<Constraint>,
     /// The family of densities, where the predictor has a layer.
     pub family: Option<Family>,
     /// The predictor with its weights.
@@ -94,7 +94,11 @@ impl NetworkFile {
             let bytes = family.to_bytes()?;
             tensors.push(("family".to_string(), Dtype::U8, vec![bytes.len()], bytes));
         }
-        let texts = [("plan", serde_json::to_string(&self.plan)?), ("constraint", write_smtlib(&self.constraint)?)];
+        let mut texts = vec![("plan", serde_json::to_string(&self.plan)?)];
+        texts.push(("constraint", write_smtlib(&self.constraint)?));
+        if let Some(map) = &self.map {
+            texts.push(("map", write_smtlib(map)?));
+        }
         Ok(container::pack(VERSION, texts, &tensors)?)
     }
 
@@ -112,13 +116,17 @@ impl NetworkFile {
             return Err(NetworkFileError::Content(message));
         }
         let constraint = parse_smtlib(constraint)?;
+        let map = match container.text("map") {
+            Ok(map) => Some(parse_smtlib(map)?),
+            Err(_) => None,
+        };
         let family = match &plan.kind {
             PredictorKind::Pal { .. } => Some(Family::from_bytes(tensor(file, "family")?.data())?),
             _ => None,
         };
         let untrained = plan.build(&constraint, family.as_ref(), device, 0)?;
         let predictor = if plan.float64 { filled::<f64>(untrained, file)? } else { filled::<f32>(untrained, file)? };
-        Ok(NetworkFile { plan, constraint, family, predictor })
+        Ok(NetworkFile { plan, constraint, map, family, predictor })
     }
 }
 

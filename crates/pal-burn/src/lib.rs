@@ -28,7 +28,8 @@
 //! |---|---|
 //! | learn by example | [`tutorial`] |
 //! | put a family on top of a network | [`PalLayer`], [`Points`], [`Likelihood`] |
-//! | normalise on a smaller region, or on one per row | [`Normaliser`] |
+//! | normalise on a smaller region | [`Normaliser`] |
+//! | give every row a region of its own | [`PalLayer::log_prob_on`], [`RowRegions`] |
 //! | let a network give locations and widths instead of spline parameters | [`StudentTHead`] |
 //! | use a ready-made network | [`Network`], [`Mlp`], [`Free`] |
 //! | have a network and a layer as one trainable density | [`PalPredictor`] |
@@ -114,12 +115,13 @@ pub use layer::{LayerError, Likelihood, Normaliser, PalLayer, Points, StudentTHe
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, OptimiserState, UpdateRule};
 pub use predictor::{
-    Batch, Flow, FlowSettings, Mixture, MixtureSettings, PalPredictor, Plan, Predictor, PredictorError, PredictorKind,
-    Relaxed, RelaxedSettings, Scaler, Trainable, matrix, to_f64_vec,
+    Batch, Flow, FlowSettings, KernelPredictor, Mixture, MixtureSettings, PalPredictor, Plan, Predictor,
+    PredictorError, PredictorKind, RegionPlan, Relaxed, RelaxedSettings, Scaler, Trainable, WindowPlan, matrix,
+    to_f64_vec,
 };
 pub use train::{
-    CheckpointError, Epoch, MAX_INPUT_ROWS, Milestone, Rows, Split, SplitError, Stop, TrainError, TrainSettings,
-    Trainer, Violation, evaluate, violation,
+    CheckpointError, Epoch, MAX_INPUT_ROWS, Milestone, RowRegions, Rows, Split, SplitError, Stop, TrainError,
+    TrainSettings, Trainer, Violation, evaluate, violation,
 };
 
 #[cfg(doctest)]

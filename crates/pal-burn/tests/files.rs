@@ -23,9 +23,10 @@ fn network(kind: PredictorKind) -> Vec<u8> {
     let scaler = || Scaler { mean: vec![0.25, 0.5], deviation: vec![0.5, 2.0] };
     let names = |names: [&str; 2]| names.map(str::to_string).to_vec();
     let (inputs, outputs) = (names(["a", "b"]), names(["x", "y"]));
-    let plan = Plan { kind, inputs, outputs, input_scaler: scaler(), output_scaler: scaler(), float64: false };
+    let plan =
+        Plan { kind, inputs, outputs, input_scaler: scaler(), output_scaler: scaler(), float64: false, regions: None };
     let predictor = plan.build(&constraint, Some(&family), &Device::flex(), 3).unwrap();
-    NetworkFile { plan, constraint, family: Some(family), predictor }.to_bytes().unwrap()
+    NetworkFile { plan, constraint, map: None, family: Some(family), predictor }.to_bytes().unwrap()
 }
 
 fn read(bytes: &[u8]) -> Result<NetworkFile, String> {
@@ -60,7 +61,15 @@ fn every_bit_of_a_checkpoint_is_under_its_checksum() {
     };
     let points: Vec<f64> = (0..200).map(|k| (1.3 * f64::from(k)).sin()).collect();
     let device = Device::flex().autodiff();
-    let rows = Rows { inputs: vec![], columns: 0, points, dimension: 2, device, dtype: burn::tensor::DType::F64 };
+    let rows = Rows {
+        inputs: vec![],
+        columns: 0,
+        points,
+        dimension: 2,
+        regions: None,
+        device,
+        dtype: burn::tensor::DType::F64,
+    };
     let train = TrainSettings { epochs: 2, batch: 50, ..TrainSettings::default() };
     let mut trainer = Trainer::<Mixture, f64>::new(model(), train.clone());
     trainer.run(&rows, &rows, |_, _| true).unwrap();
@@ -79,7 +88,7 @@ fn every_bit_of_a_checkpoint_is_under_its_checksum() {
 
 /// The file with another plan and a checksum that fits.
 fn forged(bytes: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
-    let container = Container::read(bytes, "pal-network-4").unwrap();
+    let container = Container::read(bytes, "pal-network-5").unwrap();
     let mut plan: Value = serde_json::from_str(container.text("plan").unwrap()).unwrap();
     change(&mut plan);
     let texts = [("plan", plan.to_string()), ("constraint", container.text("constraint").unwrap().to_string())];
@@ -88,7 +97,7 @@ fn forged(bytes: &[u8], change: impl Fn(&mut Value)) -> Vec<u8> {
         .into_iter()
         .map(|(name, view)| (name, view.dtype(), view.shape().to_vec(), view.data().to_vec()))
         .collect();
-    pack("pal-network-4", texts, &tensors).unwrap()
+    pack("pal-network-5", texts, &tensors).unwrap()
 }
 
 /// Plans that ask for what the file does not have, or for what makes no sense: neither a panic nor an allocation.
@@ -116,6 +125,17 @@ fn plans_are_not_believed() {
         }
         for outputs in [json!([]), json!(["x"]), json!(["x", "y", "z"])] {
             assert!(read(&forged(bytes, |plan| plan["outputs"] = outputs.clone())).is_err(), "{outputs}");
+        }
+        let window = |half_width: Value, centre: Value, places: Value| json!({"map": null, "window": {"half_width": half_width, "centre": centre, "heading": null, "places": places}});
+        for (regions, good) in [
+            (window(json!([1.0, 2.0]), json!(["x0", "y0"]), json!([])), true),
+            (window(json!([1.0]), json!(["x0", "y0"]), json!([])), false),
+            (window(json!([1.0, -2.0]), json!(["x0", "y0"]), json!([])), false),
+            (window(json!([1.0, 2.0]), json!(["x0"]), json!([])), false),
+            (window(json!([1.0, 2.0]), json!(["x0", "y0"]), json!(["no", "input"])), false),
+        ] {
+            let change = |plan: &mut Value| plan["regions"] = regions.clone();
+            assert_eq!(read(&forged(bytes, change)).is_ok(), good, "{regions}");
         }
         for inputs in [json!([]), json!(["a"])] {
             assert!(read(&forged(bytes, |plan| plan["inputs"] = inputs.clone())).is_err(), "{inputs}");

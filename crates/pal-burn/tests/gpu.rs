@@ -146,6 +146,7 @@ fn data(device: &Device) -> Rows {
         columns: 2,
         points: broad.iter().map(|x| 0.8 * x).collect(),
         dimension: 2,
+        regions: None,
         device: device.clone(),
         dtype: DType::F32,
     }

@@ -4,11 +4,12 @@ use burn::module::Param;
 use burn::tensor::{DType, Device};
 use pal::density::{Basis, Family, HistogramSettings, Knots, Settings, SplineSettings, SumOfSquaresSettings};
 use pal::formula::{Formula, reals};
+use pal::kernel::{KernelFamily, KernelSettings};
 use pal::region::Region;
 use pal_burn::{
-    Batch, Flow, FlowSettings, Free, Milestone, Mixture, MixtureSettings, Network, NetworkFile, OptimiserSettings,
-    PalLayer, PalPredictor, Plan, Predictor, PredictorKind, Relaxed, RelaxedSettings, Rows, Scaler, TrainSettings,
-    Trainable, Trainer, evaluate, violation, weights,
+    Batch, Flow, FlowSettings, Free, KernelPredictor, Milestone, Mixture, MixtureSettings, Network, NetworkFile,
+    OptimiserSettings, PalLayer, PalPredictor, Plan, Predictor, PredictorKind, Relaxed, RelaxedSettings, Rows, Scaler,
+    TrainSettings, Trainable, Trainer, evaluate, violation, weights,
 };
 
 const DTYPE: DType = DType::F64;
@@ -54,6 +55,11 @@ fn histogram_model(components: usize) -> PalPredictor {
     of_family(HistogramSettings { knots: Knots::Uniform(9), components })
 }
 
+fn kernel_model(components: usize) -> KernelPredictor {
+    let family = KernelFamily::new(&Region::new(&phi().into()).unwrap(), &KernelSettings { components }).unwrap();
+    KernelPredictor::new(free(family.num_params()), family)
+}
+
 fn of_family(settings: impl Into<Settings>) -> PalPredictor {
     let settings = settings.into();
     let family = Family::new(&Region::new(&phi().into()).unwrap(), &settings).unwrap();
@@ -61,7 +67,7 @@ fn of_family(settings: impl Into<Settings>) -> PalPredictor {
 }
 
 fn logs<M: Trainable>(predictor: &M, points: &[f64]) -> Vec<f64> {
-    let batch = Batch { inputs: None, points: points.to_vec(), dimension: 2, step: 0 };
+    let batch = Batch { inputs: None, points: points.to_vec(), dimension: 2, regions: None, step: 0 };
     predictor.log_prob(&batch).unwrap().into_data_dtype(DType::F64).try_into_vec().unwrap()
 }
 
@@ -90,6 +96,7 @@ fn densities_integrate_to_one_and_samples_follow_them() {
     check(&flow(), 4.0, 2e-3);
     check(&pal_model(3), 1.0, 1e-2);
     check(&histogram_model(3), 1.0, 1e-2);
+    check(&kernel_model(3), 1.0, 1e-2);
     let relaxed = Relaxed::new(mixture(1), phi().into(), RelaxedSettings::default()).unwrap();
     check(&relaxed, 8.0, 1e-3);
 }
@@ -102,6 +109,7 @@ fn train<M: Trainable>(predictor: M, epochs: usize) -> (f64, f64) {
         columns: 0,
         points: points.to_vec(),
         dimension: 2,
+        regions: None,
         device: device(),
         dtype: DTYPE,
     };
@@ -133,7 +141,7 @@ fn a_relaxed_constraint_draws_mass_inside() {
         Relaxed::new(mixture(1), phi().into(), RelaxedSettings { alpha: 1e-2, ..Default::default() }).unwrap();
     let before = inside(&relaxed);
     let points = pal_model(2).sample(None, 500, 17).unwrap();
-    let rows = Rows { inputs: vec![], columns: 0, points, dimension: 2, device: device(), dtype: DTYPE };
+    let rows = Rows { inputs: vec![], columns: 0, points, dimension: 2, regions: None, device: device(), dtype: DTYPE };
     let optimiser = OptimiserSettings { learning_rate: 0.02, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 20, batch: 100, patience: None, seed: 1, optimiser };
     let mut trainer = Trainer::<Relaxed, f64>::new(relaxed, settings);
@@ -144,7 +152,7 @@ fn a_relaxed_constraint_draws_mass_inside() {
 #[test]
 fn a_resumed_training_ends_in_the_same_numbers() {
     let points = pal_model(2).sample(None, 600, 17).unwrap();
-    let rows = Rows { inputs: vec![], columns: 0, points, dimension: 2, device: device(), dtype: DTYPE };
+    let rows = Rows { inputs: vec![], columns: 0, points, dimension: 2, regions: None, device: device(), dtype: DTYPE };
     let settings = TrainSettings { epochs: 6, batch: 100, patience: None, seed: 1, ..TrainSettings::default() };
     let mut whole = Trainer::<PalPredictor, f64>::new(pal_model(3), settings.clone());
     whole.run(&rows, &rows, |_, _| true).unwrap();
@@ -166,7 +174,7 @@ fn a_resumed_training_ends_in_the_same_numbers() {
 #[test]
 fn training_starts_near_the_data() {
     let points = pal_model(2).sample(None, 2000, 17).unwrap();
-    let batch = Batch { inputs: None, points: points.clone(), dimension: 2, step: 0 };
+    let batch = Batch { inputs: None, points: points.clone(), dimension: 2, regions: None, step: 0 };
     let mean = |logs: Vec<f64>| logs.iter().sum::<f64>() / logs.len() as f64;
     let uniform = -3f64.ln();
     let pal = pal_model(3);
@@ -262,12 +270,18 @@ fn files_carry_everything() {
             input_scaler: scaler(),
             output_scaler: scaler(),
             float64,
+            regions: None,
         };
         let predictor = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
         let same = plan.build(&constraint, Some(family), &Device::flex(), 3).unwrap();
         let other = plan.build(&constraint, Some(family), &Device::flex(), 4).unwrap();
-        let file =
-            NetworkFile { plan: plan.clone(), constraint: constraint.clone(), family: Some(family.clone()), predictor };
+        let file = NetworkFile {
+            plan: plan.clone(),
+            constraint: constraint.clone(),
+            map: None,
+            family: Some(family.clone()),
+            predictor,
+        };
         let bytes = file.to_bytes().unwrap();
         assert_eq!(bytes, NetworkFile { predictor: same, ..file.clone() }.to_bytes().unwrap());
         assert_ne!(bytes, NetworkFile { predictor: other, ..file.clone() }.to_bytes().unwrap());
@@ -276,7 +290,7 @@ fn files_carry_everything() {
         assert_eq!(back.plan, plan);
         let inputs: Vec<f64> = (0..80).map(|k| (1.7 * k as f64).cos()).collect();
         let inputs = Some(pal_burn::matrix(&inputs, 2, &Device::flex(), plan.dtype()));
-        let batch = Batch { inputs: inputs.clone(), points: points.clone(), dimension: 2, step: 0 };
+        let batch = Batch { inputs: inputs.clone(), points: points.clone(), dimension: 2, regions: None, step: 0 };
         let values = |predictor: &Predictor| pal_burn::to_f64_vec(predictor.log_prob(&batch).unwrap());
         assert_eq!(values(&back.predictor), values(&file.predictor));
         // Three points for each row of inputs.
@@ -294,7 +308,15 @@ fn files_carry_everything() {
 #[test]
 fn violations_are_counted_by_exact_membership() {
     let membership = pal::formula::Constraint::from(phi()).membership().unwrap();
-    let rows = Rows { inputs: vec![], columns: 0, points: vec![0.0; 2], dimension: 2, device: device(), dtype: DTYPE };
+    let rows = Rows {
+        inputs: vec![],
+        columns: 0,
+        points: vec![0.0; 2],
+        dimension: 2,
+        regions: None,
+        device: device(),
+        dtype: DTYPE,
+    };
     let none = violation(&pal_model(3), &rows, &membership, 100_000, 1).unwrap();
     assert_eq!((none.samples, none.outside), (100_000, 0));
     // One Gaussian in the middle of the forbidden quarter, so narrow that no sample leaves that quarter.

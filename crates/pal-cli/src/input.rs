@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
-use pal::formula::{self, Constraint, GeoJsonOptions, Meaning};
+use pal::formula::{self, Constraint, GeoJsonOptions, MapError, Meaning};
 use pal::number::{Rational, parse_rational};
 use pal::region::Region;
 
@@ -16,7 +16,7 @@ use crate::files;
 /// The constraint as the first argument of a command, and how to read it.
 #[derive(clap::Args)]
 pub struct Input {
-    /// The constraint: .smt2, .geojson or .json; `-` reads standard input
+    /// The constraint: .smt2, .geojson, .json, .wkt, .wkb, .png or .pishield; `-` reads standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct Input {
 /// The constraint as an option, for commands whose first argument is something else.
 #[derive(clap::Args)]
 pub struct ConstraintOption {
-    /// The constraint: .smt2, .geojson or .json; `-` reads standard input
+    /// The constraint: .smt2, .geojson, .json, .wkt, .wkb, .png or .pishield; `-` reads standard input
     #[arg(long = "constraint", value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -43,21 +43,65 @@ impl ConstraintOption {
     pub fn constraint(&self) -> Result<Constraint> {
         self.reading.parse(&self.file).with_context(|| self.name())
     }
+
+    /// The reader of the constraints in a folder, if the option gives one.
+    pub fn folder(&self) -> Result<Option<ConstraintReading>> {
+        if is_stdin(&self.file) || self.file.is_file() {
+            return Ok(None);
+        }
+        if !self.file.exists() {
+            return Err(no_such_file()).with_context(|| self.name());
+        }
+        Ok(Some(ConstraintReading { folder: self.file.clone(), reading: self.reading.clone() }))
+    }
+}
+
+/// How the constraints in a folder are read.
+pub struct ConstraintReading {
+    folder: PathBuf,
+    reading: Reading,
+}
+
+impl ConstraintReading {
+    /// The file of a constraint, which is named with or without its extension.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let path = self.folder.join(name);
+        let with = |extension: &str| self.folder.join(format!("{name}.{extension}"));
+        let known = ["geojson", "json", "smt2"].map(with);
+        if path.is_file() { path } else { known.into_iter().find(|path| path.is_file()).unwrap_or(path) }
+    }
+
+    /// Reads a constraint; errors do not name the file.
+    pub fn parse(&self, path: &Path) -> Result<Constraint> {
+        self.reading.parse(path)
+    }
 }
 
 /// How to read a constraint.
-#[derive(clap::Args)]
-struct Reading {
+#[derive(clap::Args, Clone)]
+pub struct Reading {
     /// The format of the constraint; by default its extension tells
     #[arg(long, value_enum)]
     format: Option<ConstraintFormat>,
-    /// GeoJSON: what the polygons mean [default: forbidden]
+    /// Maps: what the polygons mean [default: forbidden]
     #[arg(long, value_enum)]
     meaning: Option<PolygonMeaning>,
-    /// GeoJSON: the bounds of the map, exact decimals; they override the `bounds` of the file
+    /// Maps: the bounds of the map, exact decimals; they override those of the file
     #[arg(long, value_name = "x0,y0,x1,y1", allow_hyphen_values = true, value_parser = parse_bounds)]
     bounds: Option<Bounds>,
+    /// PNG: by how many pixels polygons may reach beyond obstacle pixels, to have fewer corners [default: 0.75]
+    #[arg(long, value_name = "PIXELS")]
+    tolerance: Option<f64>,
 }
+
+/// By how many pixels outlines are straightened: staircases of lines with any slope become straight.
+const TOLERANCE: f64 = 0.75;
+
+/// Pixels darker than this are obstacles.
+const THRESHOLD: f64 = 0.5;
+
+/// What constraints may be called, for messages.
+const ENDINGS: &str = ".smt2, .geojson, .json, .wkt, .wkb, .png or .pishield";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ConstraintFormat {
@@ -65,6 +109,14 @@ enum ConstraintFormat {
     Smt2,
     /// GeoJSON polygons
     Geojson,
+    /// Well-known text: polygons
+    Wkt,
+    /// Well-known binary: polygons
+    Wkb,
+    /// A picture in which dark pixels are obstacles
+    Png,
+    /// Requirements of PiShield
+    Pishield,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -101,6 +153,7 @@ impl Input {
             ("--format", self.reading.format.is_some()),
             ("--meaning", self.reading.meaning.is_some()),
             ("--bounds", self.reading.bounds.is_some()),
+            ("--tolerance", self.reading.tolerance.is_some()),
         ];
         (&self.file, options.into_iter().find(|(_, given)| *given).map(|(option, _)| option))
     }
@@ -118,28 +171,52 @@ impl Input {
 }
 
 impl Reading {
+    /// The option of a constraint that is read in this way.
+    pub fn option(&self, file: &Path) -> ConstraintOption {
+        ConstraintOption { file: file.to_path_buf(), reading: self.clone() }
+    }
+
     fn parse(&self, file: &Path) -> Result<Constraint> {
         let format = self.known_format(file)?;
-        let text = read(file, &CONSTRAINT)?;
-        match format {
-            ConstraintFormat::Smt2 => {
+        let bytes = read_bytes(file, &CONSTRAINT)?;
+        if self.tolerance.is_some() && format != ConstraintFormat::Png {
+            bail!("--tolerance is for pictures, .png files");
+        }
+        let meaning = match self.meaning {
+            Some(PolygonMeaning::Walkable) => Meaning::Walkable,
+            Some(PolygonMeaning::Forbidden) | None => Meaning::Forbidden,
+        };
+        let bounds = self.bounds.as_ref().map(|bounds| bounds.0.clone());
+        let polygons = match format {
+            ConstraintFormat::Smt2 | ConstraintFormat::Pishield => {
+                let text = decode(bytes, &CONSTRAINT)?;
+                let smt2 = format == ConstraintFormat::Smt2;
                 if self.meaning.is_some() || self.bounds.is_some() {
+                    let example = if smt2 { "(assert (<= 0 x 1))" } else { "y_0 >= 0" };
                     bail!(
-                        "--meaning and --bounds are for GeoJSON maps; write bounds as assertions, such as \
-                         (assert (<= 0 x 1))"
+                        "--meaning and --bounds are for GeoJSON and other maps; write bounds as assertions, such as {example}"
                     );
                 }
-                Ok(formula::parse_smtlib(&text)?)
+                return if smt2 { Ok(formula::parse_smtlib(&text)?) } else { Ok(formula::parse_pishield(&text)?) };
             }
             ConstraintFormat::Geojson => {
-                let meaning = match self.meaning {
-                    Some(PolygonMeaning::Walkable) => Meaning::Walkable,
-                    Some(PolygonMeaning::Forbidden) | None => Meaning::Forbidden,
-                };
-                let bounds = self.bounds.as_ref().map(|bounds| bounds.0.clone());
-                Ok(formula::parse_geojson(&text, &GeoJsonOptions { meaning, bounds })?)
+                let text = decode(bytes, &CONSTRAINT)?;
+                return Ok(formula::parse_geojson(&text, &GeoJsonOptions { meaning, bounds })?);
             }
-        }
+            ConstraintFormat::Wkt => formula::parse_wkt(&decode(bytes, &CONSTRAINT)?)?,
+            ConstraintFormat::Wkb => formula::parse_wkb(&bytes)?,
+            ConstraintFormat::Png => {
+                let mask = formula::Mask::from_png(&bytes, THRESHOLD)?;
+                let polygons = formula::mask_polygons(&mask, self.tolerance.unwrap_or(TOLERANCE))?;
+                let whole = [0, 0, mask.width as i64, mask.height() as i64].map(Rational::from);
+                let bounds = bounds.unwrap_or(whole);
+                return Ok(formula::map_constraint(&polygons, meaning, Some(&bounds))?);
+            }
+        };
+        formula::map_constraint(&polygons, meaning, bounds.as_ref()).map_err(|error| match error {
+            MapError::NoBounds => anyhow!("{error} with --bounds x0,y0,x1,y1"),
+            other => other.into(),
+        })
     }
 
     fn known_format(&self, file: &Path) -> Result<ConstraintFormat> {
@@ -153,19 +230,20 @@ impl Reading {
         match extension.as_deref() {
             Some("smt2" | "smt") => Ok(ConstraintFormat::Smt2),
             Some("geojson" | "json") => Ok(ConstraintFormat::Geojson),
+            Some("wkt") => Ok(ConstraintFormat::Wkt),
+            Some("wkb") => Ok(ConstraintFormat::Wkb),
+            Some("png") => Ok(ConstraintFormat::Png),
+            Some("pishield") => Ok(ConstraintFormat::Pishield),
             // A missing file is a better explanation than an unknown extension.
             _ if !file.exists() => Err(no_such_file()),
             _ if file.is_dir() => Err(directory(&CONSTRAINT)),
             Some("safetensors") => {
-                bail!("this is a compiled family or a model; give the constraint: a .smt2, .geojson or .json file")
+                bail!("this is a compiled family or a model; give the constraint: a {ENDINGS} file")
             }
             Some(other) => {
-                bail!(
-                    "unknown extension `.{other}`; use .smt2, .geojson or .json, or say --format smt2 or \
-                     --format geojson"
-                )
+                bail!("unknown extension `.{other}`; use {ENDINGS}, or say --format smt2, --format geojson and so on")
             }
-            None => bail!("no extension; use .smt2, .geojson or .json, or say --format smt2 or --format geojson"),
+            None => bail!("no extension; use {ENDINGS}, or say --format smt2, --format geojson and so on"),
         }
     }
 }
@@ -178,8 +256,10 @@ pub struct ExpectedText {
     pub content: &'static str,
 }
 
-const CONSTRAINT: ExpectedText =
-    ExpectedText { file: "a .smt2, .geojson or .json file", content: "an SMT-LIB 2 script or a GeoJSON map" };
+const CONSTRAINT: ExpectedText = ExpectedText {
+    file: "a .smt2, .geojson, .json, .wkt, .wkb, .png or .pishield file",
+    content: "an SMT-LIB 2 script or a GeoJSON map",
+};
 
 /// The name of a file in messages.
 pub fn name(file: &Path) -> String {
@@ -192,19 +272,21 @@ fn is_stdin(file: &Path) -> bool {
 
 /// Reads the text of a file, or of standard input for `-`. Errors do not name the file.
 pub fn read(file: &Path, wanted: &ExpectedText) -> Result<String> {
-    let bytes = if is_stdin(file) {
+    decode(read_bytes(file, wanted)?, wanted)
+}
+
+fn read_bytes(file: &Path, wanted: &ExpectedText) -> Result<Vec<u8>> {
+    if is_stdin(file) {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).context("cannot read")?;
-        bytes
-    } else {
-        files::reading(file)?;
-        fs::read(file).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => no_such_file(),
-            _ if file.is_dir() => directory(wanted),
-            _ => anyhow!(error).context("cannot read"),
-        })?
-    };
-    decode(bytes, wanted)
+        return Ok(bytes);
+    }
+    files::reading(file)?;
+    fs::read(file).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => no_such_file(),
+        _ if file.is_dir() => directory(wanted),
+        _ => anyhow!(error).context("cannot read"),
+    })
 }
 
 fn no_such_file() -> anyhow::Error {

@@ -66,6 +66,11 @@ static TASK: OnceLock<Task> = OnceLock::new();
 
 const REASONS: [&str; 4] = ["", "interrupted", "the time limit was reached", "the memory limit was reached"];
 
+/// The memory that the run may take, in bytes.
+pub fn memory() -> f64 {
+    MEMORY_LIMIT.load(Ordering::SeqCst) as f64
+}
+
 /// The task that all work of the library belongs to.
 pub fn task() -> &'static Task {
     TASK.get_or_init(Task::default)

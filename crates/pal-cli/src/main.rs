@@ -25,7 +25,7 @@ use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
 use commands::{
-    cells, check, compile, completions, data, demo, eval, fit, integrate, logprob, marginal, mode, model, moments,
+    cells, check, compile, completions, data, demo, eval, fit, integrate, logprob, man, marginal, mode, model, moments,
     plot, predict, query, sample, train, volume, wmi,
 };
 
@@ -43,7 +43,7 @@ pub const EXIT_CODES: &str = "Exit codes: 0 done, 1 stopped by a limit or Ctrl-C
     so far are printed), 2 error";
 
 #[derive(Parser)]
-#[command(name = "pal", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES)]
+#[command(name = "pal", version, about, long_about = LONG_ABOUT, after_help = EXIT_CODES, help_template = TEMPLATE)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -58,6 +58,49 @@ const LONG_ABOUT: &str = "Exact regions, integrals and densities under linear co
     marginals, modes, moments. Fits such densities to data, or trains networks that predict them, by exact maximum \
     likelihood. Solves weighted model integration problems.\n\n\
     Variables are in the order in which the constraint declares them; in maps x comes before y.";
+
+/// The commands by task, with an example each: clap lists them one below the other.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Look at a constraint:
+  check       what kind of region it is       pal check map.geojson
+  cells       its convex cells                pal cells room.smt2 --json
+  volume      its exact volume                pal volume room.smt2
+  plot        a picture of it or of a density pal plot map.geojson -o map.svg
+
+Integrate over it:
+  integrate   polynomials                     pal integrate room.smt2 --poly 'x^2*y'
+  wmi         weighted model integration      pal wmi problem.json
+
+Learn densities on it:
+  fit         one density, from points        pal fit --constraint m.geojson --data w.csv -o w.safetensors
+  train       a network                       pal train --constraint m.geojson --data w.csv --inputs v -o n.safetensors
+  eval        how good a trained model is     pal eval net.safetensors --data test.csv
+  predict     rows of inputs to densities     pal predict net.safetensors --data test.csv -o w.safetensors
+  data        data to train on                pal data campus --people 60 -o w.csv
+
+Ask densities:
+  query       probabilities of events         pal query w.safetensors --event '(<= x 1)'
+  logprob     log-densities of points         pal logprob w.safetensors --points w.csv
+  sample      independent samples             pal sample w.safetensors -n 1000
+  marginal    exact marginals                 pal marginal w.safetensors --variable x
+  moments     means, covariances, entropies   pal moments w.safetensors --entropy
+  mode        the most likely point           pal mode w.safetensors
+
+Make densities by hand:
+  compile     a family on a constraint        pal compile map.geojson -o family.safetensors
+  model       a family with parameters        pal model family.safetensors --random 1 -o w.safetensors
+
+And:
+  demo        pictures of built-in examples   pal demo -o pictures
+  completions completion in a shell           pal completions bash
+  man         manual pages                    pal man train
+  help        this text, or that of a command pal help train
+
+Options:
+{options}{after-help}";
 
 /// Options of all commands.
 #[derive(clap::Args, Clone, Copy)]
@@ -103,6 +146,7 @@ enum Command {
     Plot(plot::Args),
     Demo(demo::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 fn run(cli: Cli) -> Result<Outcome> {
@@ -136,6 +180,7 @@ fn command(cli: Cli) -> Result<Outcome> {
         Command::Plot(args) => plot::run(&args, cli.global),
         Command::Demo(args) => demo::run(&args, cli.global),
         Command::Completions(args) => completions::run::<Cli>(&args),
+        Command::Man(args) => man::run::<Cli>(&args),
     }
 }
 
@@ -148,6 +193,32 @@ fn main() -> ExitCode {
         Err(error) => {
             output::complain(&error);
             ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_help_lists_every_command_once() {
+        let listed =
+            |name: &str| super::TEMPLATE.lines().filter(|line| line.split_whitespace().next() == Some(name)).count();
+        for command in super::Cli::command().get_subcommands() {
+            assert_eq!(listed(command.get_name()), 1, "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn the_examples_in_the_help_are_command_lines() {
+        let examples = super::TEMPLATE.lines().filter_map(|line| line.split_once(" pal ")).map(|(_, example)| example);
+        let examples: Vec<&str> = examples.filter(|example| !example.starts_with("help")).collect();
+        assert!(examples.len() > 20, "{examples:?}");
+        for example in examples {
+            let words = example.replace("'(<= x 1)'", "x").replace('\'', "");
+            let parsed = super::Cli::command().try_get_matches_from(["pal"].into_iter().chain(words.split(' ')));
+            assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
         }
     }
 }

@@ -17,8 +17,10 @@ fn files_that_cannot_be_read() {
         folder.pal(&[command, "nope.smt2"]).failed("pal: nope.smt2: no such file");
         folder.pal(&[command, "nope"]).failed("pal: nope: no such file");
         folder.pal(&[command, "dir.smt2"]).failed("pal: dir.smt2: this is a directory; give a .smt2");
-        folder.pal(&[command, "a.txt"]).failed("pal: a.txt: unknown extension `.txt`; use .smt2, .geojson or .json");
-        folder.pal(&[command, "noext"]).failed("pal: noext: no extension; use .smt2, .geojson or .json");
+        folder
+            .pal(&[command, "a.txt"])
+            .failed("pal: a.txt: unknown extension `.txt`; use .smt2, .geojson, .json, .wkt,");
+        folder.pal(&[command, "noext"]).failed("pal: noext: no extension; use .smt2, .geojson, .json, .wkt,");
         folder.pal(&[command, "empty.smt2"]).failed("pal: empty.smt2: the file is empty");
         folder.pal(&[command, "latin.smt2"]).failed("pal: latin.smt2: not UTF-8 text at byte offset 19 (0xe9)");
         folder.pal(&[command, "-"]).failed("pal: standard input: say what it is with --format");
@@ -115,6 +117,7 @@ fn help_has_examples_and_exit_codes_and_the_examples_parse() {
         "plot",
         "demo",
         "completions",
+        "man",
     ];
     for command in commands {
         for flag in ["-h", "--help"] {
@@ -136,4 +139,29 @@ fn completions_for_every_shell() {
         let script = folder.pal(&["completions", shell]).done().out;
         assert!(script.contains("triangulate") && script.contains("completions"), "{shell}");
     }
+}
+
+#[test]
+fn what_is_misspelt_gets_a_suggestion() {
+    let folder = Folder::new("errors-suggestions");
+    folder.write("region.smt2", SQUARE_WITHOUT_TRIANGLE).write("points.csv", "easting,y\n0.5,0.75\n");
+    assert!(folder.pal(&["volum", "region.smt2"]).err.contains("similar"), "subcommands");
+    folder.pal(&["compile", "region.smt2", "--knots", "4", "-o", "f.safetensors"]).done();
+    let fit =
+        ["fit", "--constraint", "region.smt2", "--data", "points.csv", "--outputs", "eastin,y", "-o", "m.safetensors"];
+    let run = folder.pal(&fit).failed("pal: ");
+    assert!(
+        run.err.contains("there is no column `eastin`; the columns are easting, y; did you mean `easting`?"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn manual_pages() {
+    let folder = Folder::new("errors-man");
+    let page = folder.pal(&["man"]).done().out;
+    assert!(page.contains(".TH pal 1") && page.contains("check"), "{page}");
+    assert!(folder.pal(&["man", "train"]).done().out.contains("hidden"));
+    folder.pal(&["man", "trian"]).failed("pal: there is no command `trian`; the commands are check, ");
 }

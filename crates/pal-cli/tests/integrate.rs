@@ -246,7 +246,7 @@ fn regions_without_volume_give_zero_and_a_note() {
 fn unbounded_regions_name_a_ray() {
     let folder = Folder::new("integrate-unbounded");
     folder.write("r.smt2", "(declare-const x Real)(declare-const y Real)(assert (and (>= x 0) (<= 0 y 1)))");
-    let start = "pal: r.smt2: the region is unbounded in direction x; add bounds such as (<= x 1000)";
+    let start = "pal: r.smt2: the region is unbounded in direction x; add bounds such as x <= 1000";
     folder.pal(&["volume", "r.smt2"]).failed(start);
     for method in ["recurrence", "gasp", "rejection"] {
         folder.pal(&["integrate", "r.smt2", "--poly", "y", "--method", method]).failed(start);

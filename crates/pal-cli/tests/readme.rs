@@ -1,4 +1,4 @@
-//! The terminal examples of `README.md`. Its Rust example is a doc test of the library.
+//! The terminal examples of `README.md` and `docs/terminal.md`. Their Rust examples are doc tests of the library.
 #![cfg(unix)]
 
 mod common;
@@ -12,6 +12,14 @@ fn the_readme_is_true() {
     let folder = Folder::new("readme");
     let examples = console::run(README, &folder);
     assert!(examples >= 5);
+    assert_eq!(&folder.read("room.png")[1..4], b"PNG");
+}
+
+#[test]
+fn the_tour_is_true() {
+    let folder = Folder::new("terminal");
+    let examples = console::run(include_str!("../../../docs/terminal.md"), &folder);
+    assert!(examples >= 12);
     assert_eq!(&folder.read("room.png")[1..4], b"PNG");
 }
 

@@ -158,7 +158,7 @@ fn rows_that_cannot_be_used_are_named_or_left_out() {
         "r.smt2",
         "--data",
         "d.csv",
-        "--columns",
+        "--outputs",
         "x,y",
         "--group",
         "id",
@@ -192,11 +192,11 @@ fn mistakes_are_explained_and_nothing_is_written() {
     fit("names.csv", &[]).failed("pal: names.csv: there is no column `x`; the columns are u, v");
     fit("nowhere.csv", &[]).failed("pal: nowhere.csv: no such file");
     fit("train.txt", &[]).failed("pal: train.txt: data are read from .csv or .parquet files");
-    fit("train.csv", &["--columns", "y,u"])
+    fit("train.csv", &["--outputs", "y,u"])
         .failed("pal: the column `y` stands in the place of the variable `x`, but has the name of another one");
-    fit("train.csv", &["--columns", "x"])
+    fit("train.csv", &["--outputs", "x"])
         .failed("pal: 1 column for outputs, but the constraint has 2 variables, in this order: x, y");
-    fit("train.csv", &["--columns", "u,u"]).failed("pal: the output `u` is given twice");
+    fit("train.csv", &["--outputs", "u,u"]).failed("pal: the output `u` is given twice");
     fit("train.csv", &["--baseline", "mdn"]).failed("pal: --baseline mdn needs inputs");
     fit("train.csv", &["--baseline", "gmm", "--knots", "5"]).failed("pal: --knots is for densities on the constraint");
     fit("train.csv", &["--transforms", "5"]).failed("pal: --transforms is for --baseline flow");
@@ -261,6 +261,21 @@ fn a_network_learns_what_depends_on_its_inputs() {
     folder.pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "now.safetensors", "-q"]).done();
     let left = folder.pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--json"]).done().json_lines();
     assert!(number(&left[0], "probability") > 0.9 && number(&left[1], "probability") < 0.1, "{left:?}");
+    let kernels = ["--family", "kernel", "--components", "3"];
+    let report = folder.pal(&[&train[..], &kernels, &small[4..], &["-o", "net.safetensors"]].concat()).done().json();
+    assert!(number(&report, "test_ll") > -0.3, "{report}");
+    assert_eq!((&report["violation"], &report["params"]), (&0.0.into(), &(16 + 16 + 17 * (3 * 9 + 1)).into()));
+    let again = ["eval", "net.safetensors", "--data", "d.csv", "--violation-samples", "2000", "--json"];
+    assert!(number(&folder.pal(&again).done().json(), "ll") > -0.3);
+    folder
+        .pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "x.safetensors"])
+        .failed("pal: net.safetensors: the densities of this network are mixtures of kernels");
+    folder
+        .pal(&[&train[..], &kernels, &["--knots", "5", "-o", "x.safetensors"]].concat())
+        .failed("pal: --knots is for --family spline; this family has --components");
+    folder
+        .pal(&["compile", "r.smt2", "--family", "kernel", "-o", "x.safetensors"])
+        .failed("pal: r.smt2: --family kernel has nothing to compile; it is for `pal train` and `pal fit`");
     // Two components with all their values and derivatives, or with location, width and tail along each axis.
     for (head, outputs) in [(&["--head", "plain"][..], 2 * (2 * 9 * 2 + 1)), (&[], 2 * 7)] {
         let report = folder.pal(&[&train[..], &small, head, &["-o", "net.safetensors"]].concat()).done().json();

@@ -58,6 +58,13 @@ impl RegionMap {
 #[pyclass(frozen, module = "pal._core")]
 pub struct RegionBatch(region::RegionBatch);
 
+impl RegionBatch {
+    /// The batch of the library.
+    pub fn inner(&self) -> &region::RegionBatch {
+        &self.0
+    }
+}
+
 #[pymethods]
 impl RegionBatch {
     #[new]

@@ -135,6 +135,51 @@ pub fn parse_geojson(text: &str, meaning: &str, bounds: Option<Vec<Bound<'_, PyA
     pal::formula::parse_geojson(text, &GeoJsonOptions { meaning, bounds }).map(Constraint::from).map_err(Report::report)
 }
 
+/// The polygons of well-known text as a formula over two variables: their union.
+#[pyfunction]
+pub fn parse_wkt(text: &str, x: &str, y: &str) -> PyResult<Formula> {
+    union(&pal::formula::parse_wkt(text).map_err(Report::report)?, x, y)
+}
+
+/// The polygons of well-known binary, or of its hexadecimal digits, as a formula over two variables: their union.
+#[pyfunction]
+pub fn parse_wkb(content: &[u8], x: &str, y: &str) -> PyResult<Formula> {
+    union(&pal::formula::parse_wkb(content).map_err(Report::report)?, x, y)
+}
+
+/// Requirements of PiShield.
+#[pyfunction]
+pub fn parse_pishield(text: &str) -> PyResult<Constraint> {
+    pal::formula::parse_pishield(text).map(Constraint::from).map_err(Report::report)
+}
+
+/// The width and the obstacle pixels of a PNG file.
+#[pyfunction]
+pub fn png_mask<'py>(py: Python<'py>, content: &[u8], threshold: f64) -> PyResult<(usize, Bound<'py, PyArray1<bool>>)> {
+    let mask = pal::formula::Mask::from_png(content, threshold).map_err(Report::report)?;
+    Ok((mask.width, flags(py, mask.obstacles)))
+}
+
+/// Polygons that cover the obstacle pixels of a picture, as a formula over two variables: their union.
+#[pyfunction]
+pub fn mask_formula(
+    py: Python<'_>,
+    width: usize,
+    obstacles: PyReadonlyArray1<'_, bool>,
+    tolerance: f64,
+    x: &str,
+    y: &str,
+) -> PyResult<Formula> {
+    let mask = pal::formula::Mask { width, obstacles: copied(&obstacles) };
+    let polygons = run(py, "tracing outlines", || pal::formula::mask_polygons(&mask, tolerance))?;
+    union(&polygons, x, y)
+}
+
+fn union(polygons: &[Polygon], x: &str, y: &str) -> PyResult<Formula> {
+    let [x, y] = reals([x, y]);
+    Ok(Formula(pal::formula::Formula::any(polygons.iter().map(|polygon| polygon.to_formula(&x, &y)))))
+}
+
 type Corners<'py> = Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>;
 
 /// A simple polygon with holes as a formula over two variables.

@@ -34,6 +34,9 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Rational>> {
     if object.is_instance(DECIMAL.import(py, "decimal", "Decimal")?)? {
         return number::parse_rational(object.str()?.to_str()?).map(Some).map_err(Report::report);
     }
+    if let Some(scalar) = scalar(object)? {
+        return number(&scalar);
+    }
     if object.hasattr("__index__")? && !object.hasattr("__len__")? {
         return integer(&object.call_method0("__index__")?).map(|value| Some(value.into()));
     }
@@ -47,6 +50,24 @@ pub fn number(object: &Bound<'_, PyAny>) -> PyResult<Option<Rational>> {
         return Ok(Some(Rational::from_parts_signed(integer(&p)?, integer(&q)?)));
     }
     Ok(None)
+}
+
+/// The number in an array of numpy or a tensor of PyTorch without axes; `None` for anything else.
+fn scalar<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let (Ok(item), Ok(axes)) = (object.getattr("item"), object.getattr("ndim")) else { return Ok(None) };
+    // Scalars of numpy have these attributes too, and a ratio of their own, which long doubles need.
+    if object.hasattr("as_integer_ratio")? || object.hasattr("is_integer")? || axes.extract::<usize>().ok() != Some(0) {
+        return Ok(None);
+    }
+    if let Ok(gradient) = object.getattr("requires_grad")
+        && gradient.is_truthy()?
+    {
+        return Err(PyTypeError::new_err(
+            "a constraint has constants, and no derivatives with respect to them; give tensor.item() or tensor.detach()",
+        ));
+    }
+    let value = item.call0()?;
+    Ok((value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>()).then_some(value))
 }
 
 /// The exact value of a number; an error that names the argument, if the object is none.

@@ -1,12 +1,15 @@
 //! Errors of the library as exceptions of `pal.errors`.
 
 use pal::density::{DensityError, FileError};
-use pal::formula::{GeoJsonError, MembershipError, OrderError, PolygonError, SmtError, SmtWriteError};
+use pal::formula::{
+    GeoJsonError, MaskError, MembershipError, OrderError, PiShieldError, PolygonError, SmtError, SmtWriteError,
+    TooManyPieces, WkbError, WktError,
+};
 use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
 use pal::polynomial::{ParseError, PolynomialError};
 use pal::query::{NotAProbability, QueryError};
-use pal::region::{BatchError, BatchFileError, RegionError, Unbounded};
+use pal::region::{BatchError, BatchFileError, ProjectionError, RegionError, Unbounded};
 use pal::wmi::{ProblemError, TooManyCases, WmiError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -60,12 +63,15 @@ report! {
     PolynomialError => "PolynomialError",
     ExponentsError => "PolynomialError",
     MembershipError => "RegionError",
+    MaskError => "ParseError",
+    WkbError => "ParseError",
     OrderError => "RegionError",
     PolygonError => "RegionError",
     SmtWriteError => "FileError",
     ProblemError => "ParseError",
     ParseError => "ParseError",
     TooManyCases => "PolynomialError",
+    TooManyPieces => "PolynomialError",
     NotAProbability => "QueryError",
     BatchError => "RegionError",
     BatchFileError => "FileError",
@@ -77,6 +83,21 @@ impl Report for SmtError {
             error.setattr("line", self.line)?;
             error.setattr("column", self.column)
         })
+    }
+}
+
+impl Report for WktError {
+    fn report(self) -> PyErr {
+        with("ParseError", self.to_string(), |_, error| {
+            error.setattr("line", self.line)?;
+            error.setattr("column", self.column)
+        })
+    }
+}
+
+impl Report for PiShieldError {
+    fn report(self) -> PyErr {
+        with("ParseError", self.to_string(), |_, error| error.setattr("line", self.line))
     }
 }
 
@@ -111,6 +132,15 @@ impl Report for RegionError {
     fn report(self) -> PyErr {
         match self {
             RegionError::Unbounded(ray) => ray.report(),
+            other => exception("RegionError", other.to_string()),
+        }
+    }
+}
+
+impl Report for ProjectionError {
+    fn report(self) -> PyErr {
+        match self {
+            ProjectionError::Unbounded(ray) => ray.report(),
             other => exception("RegionError", other.to_string()),
         }
     }

@@ -67,6 +67,11 @@ impl Family {
     fn read<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<(Family, Option<FloatArray<'py>>)> {
         let bytes = bytes.to_vec();
         let load = || match Model::from_bytes(&bytes) {
+            Ok(model) if model.regions().is_some() => {
+                let message = "the densities of this file have a region of their own for each row, which only the \
+                               program `pal` reads";
+                Err(FileError::Content(message.to_string()))
+            }
             Ok(model) => Ok((model.family().clone(), Some(model.params().to_vec()))),
             Err(FileError::NoParams) => density::Family::from_bytes(&bytes).map(|family| (family, None)),
             Err(error) => Err(error),

@@ -30,7 +30,8 @@ pub fn formula(object: &Bound<'_, PyAny>) -> PyResult<Option<pal::formula::Formu
 pub fn some_formula(object: &Bound<'_, PyAny>, what: &str) -> PyResult<pal::formula::Formula> {
     formula(object)?.ok_or_else(|| {
         let kind = object.get_type().name().map_or_else(|_| "?".to_string(), |name| name.to_string());
-        PyTypeError::new_err(format!("{what} must be a formula such as x <= 1, not {kind}"))
+        let way = if kind == "str" { "; text of SMT-LIB is read by `constraint.parse(text)`" } else { "" };
+        PyTypeError::new_err(format!("{what} must be a formula such as x <= 1, not {kind}{way}"))
     })
 }
 
@@ -153,7 +154,7 @@ impl Formula {
             Some(value) => Ok(value),
             None => Err(PyTypeError::new_err(
                 "a formula has no truth value of its own: write (0 <= x) & (x <= 1) instead of 0 <= x <= 1, \
-                 and & | ~ instead of and, or, not",
+                 & | ~ instead of and, or, not, and A @ pal.reals(\"x\", \"y\") <= b instead of an array of terms",
             )),
         }
     }

@@ -7,12 +7,14 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `convert` | exact numbers and arrays on their way in and out |
-//! | `term`, `formula`, `polynomial`, `constraint` | operators of terms and formulas, readers of files |
+//! | `term`, `piecewise`, `formula`, `polynomial`, `constraint` | operators of terms and formulas, readers of files |
 //! | `region` | cells, integrals, convex polytopes |
 //! | `batch` | a region for each row of a batch |
 //! | `family`, `density` | questions about many parameter vectors, and about one |
 //! | `event` | questions about many parameter vectors with derivatives: entropies, moments on events, given values |
 //! | `families` | settings and recipes, one module per kind of family |
+//! | `kernel` | kernel mixtures, which have no grid |
+//! | `network` | reading networks that the program trained |
 //! | `files` | writing files |
 //! | `work` | threads, signals, progress, memory |
 //! | `errors` | errors of the library as exceptions |
@@ -27,6 +29,9 @@ mod families;
 mod family;
 mod files;
 mod formula;
+mod kernel;
+mod network;
+mod piecewise;
 mod polynomial;
 mod region;
 mod term;
@@ -42,7 +47,9 @@ mod _core {
     #[pymodule_export]
     use crate::batch::{RegionBatch, RegionForms, RegionMap};
     #[pymodule_export]
-    use crate::constraint::{Constraint, parse_geojson, parse_smtlib, polygon};
+    use crate::constraint::{
+        Constraint, mask_formula, parse_geojson, parse_pishield, parse_smtlib, parse_wkb, parse_wkt, png_mask, polygon,
+    };
     #[pymodule_export]
     use crate::convert::rational;
     #[pymodule_export]
@@ -55,6 +62,12 @@ mod _core {
     use crate::files::write_file;
     #[pymodule_export]
     use crate::formula::Formula;
+    #[pymodule_export]
+    use crate::kernel::KernelFamily;
+    #[pymodule_export]
+    use crate::network::read_network;
+    #[pymodule_export]
+    use crate::piecewise::{PiecewiseTerm, maximum, minimum};
     #[pymodule_export]
     use crate::polynomial::{Polynomial, Weight, solve};
     #[pymodule_export]

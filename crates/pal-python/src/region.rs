@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use numpy::PyArray1;
+use numpy::{PyArray1, PyReadonlyArray1};
 use pal::density::Axis;
 use pal::moments::{Exponents, Integral, Method, Moments};
 use pal::number::to_f64;
@@ -11,7 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::constraint::Constraint;
-use crate::convert::{FloatArray, array, fraction, some_number};
+use crate::convert::{FloatArray, array, copied, fraction, some_number};
 use crate::errors::{Report, unexpected};
 use crate::family::Family;
 use crate::polynomial::polynomial;
@@ -22,6 +22,8 @@ use crate::work::run;
 pub struct Region {
     pub region: pal::region::Region,
     cells: OnceLock<Arc<Vec<Cell>>>,
+    /// Made when points are first projected.
+    projection: OnceLock<region::Projection>,
 }
 
 /// Value, error bound, exact value, cells and simplices of an integral.
@@ -62,7 +64,7 @@ impl Region {
     fn new(py: Python<'_>, constraint: &Bound<'_, Constraint>) -> PyResult<Region> {
         let constraint = constraint.get();
         let region = run(py, "preparing", || pal::region::Region::new(&constraint.0))?;
-        Ok(Region { region, cells: OnceLock::new() })
+        Ok(Region { region, cells: OnceLock::new(), projection: OnceLock::new() })
     }
 
     /// The name of the status, and a ray or a point that proves it.
@@ -99,7 +101,7 @@ impl Region {
             |list: &Vec<Bound<'_, PyAny>>| list.iter().map(|at| some_number(at, "a knot")).collect::<PyResult<_>>();
         let positions: Vec<Vec<_>> = positions.iter().map(list).collect::<PyResult<_>>()?;
         let region = run(py, "preparing", || self.region.with_knots(&positions))?;
-        Ok(Region { region, cells: OnceLock::new() })
+        Ok(Region { region, cells: OnceLock::new(), projection: OnceLock::new() })
     }
 
     fn exact_volume<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -109,6 +111,20 @@ impl Region {
         };
         let volume = run(py, "measuring", sum)?;
         fraction(py, &volume)
+    }
+
+    /// The nearest points of the region, for points given row by row.
+    fn project<'py>(&self, py: Python<'py>, points: PyReadonlyArray1<'py, f64>) -> PyResult<FloatArray<'py>> {
+        let points = copied(&points);
+        let known = self.projection.get();
+        let project = || match known {
+            Some(projection) => projection.nearest(&points),
+            None => {
+                let made = region::Projection::new(&self.region)?;
+                self.projection.get_or_init(|| made).nearest(&points)
+            }
+        };
+        Ok(array(py, run(py, "projecting", project)?))
     }
 
     /// Lower and upper ends per variable; none without volume.

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::convert::{fraction, number, some_number};
 use crate::errors::Report;
 use crate::formula::Formula;
+use crate::piecewise::{PiecewiseTerm, absolute};
 use crate::polynomial::{Polynomial, Weight};
 use crate::work::run;
 
@@ -244,6 +245,10 @@ arithmetic!(Term, Linear, {
     #[getter]
     fn constant<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         fraction(py, self.0.constant())
+    }
+
+    fn __abs__(&self) -> PiecewiseTerm {
+        absolute(&self.0)
     }
 
     /// The formula `low <= self <= high`.

@@ -35,6 +35,9 @@ pub enum ContainerError {
     Missing(String),
 }
 
+/// The version of files that hold a trained network, which `pal-burn` writes and the Python package reads.
+pub const NETWORK_VERSION: &str = "pal-network-5";
+
 /// A tensor on its way to a file: name, type of its entries, shape, and the bytes of its entries.
 pub type ContainedTensor = (String, Dtype, Vec<usize>, Vec<u8>);
 

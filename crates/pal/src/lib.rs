@@ -117,6 +117,7 @@ mod double_double;
 pub mod formula;
 pub mod interrupt;
 mod json;
+pub mod kernel;
 mod linear_algebra;
 pub mod moments;
 pub mod number;
@@ -131,6 +132,10 @@ pub mod wmi;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Tour;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/densities.md")]

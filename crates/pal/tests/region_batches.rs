@@ -1,6 +1,8 @@
 //! Batches of regions: every answer of a row is that of its own region, made and asked alone.
 
-use pal::density::{Compile, Family, FamilyKind, Knots, RowInput, SplineMixture, SplineSettings, TablePrecision};
+use pal::density::{
+    Compile, Family, FamilyKind, Knots, Model, RowInput, SplineMixture, SplineSettings, TablePrecision,
+};
 use pal::formula::{Constraint, Membership, Var, reals};
 use pal::number::{Rational, from_f64, parse_rational};
 use pal::random::Stream;
@@ -301,6 +303,11 @@ fn files_bring_back_all_kinds_of_rows() {
         assert_eq!(text(&back), text(&batch), "row {row}");
     }
     assert!(back.to_bytes().unwrap() == bytes, "equal batches make equal files");
+    for at in (0..bytes.len()).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << (at % 8);
+        assert!(RegionBatch::from_bytes(&damaged).is_err(), "the flipped bit in byte {at} was not noticed");
+    }
     let mut damaged = bytes.clone();
     *damaged.last_mut().unwrap() ^= 1;
     assert!(RegionBatch::from_bytes(&damaged).unwrap_err().to_string().contains("checksum"));
@@ -308,4 +315,63 @@ fn files_bring_back_all_kinds_of_rows() {
     // The map is in the file once, however many windows there are.
     let many = windows.select(&[0; 500]).unwrap().to_bytes().unwrap();
     assert!(many.len() < windows.to_bytes().unwrap().len() + 500 * 8 * 8, "{}", many.len());
+}
+
+#[test]
+fn local_coordinates_and_back() {
+    // A window at (3, 1) that looks to the north with unit 2: two ahead is (3, 5), one to the left is (1, 1).
+    let north = map().windows(&[3.0, 1.0].repeat(2), &[4.0], Some(&[0.0, 5.0].repeat(2)), Some(&[2.0, 2.0])).unwrap();
+    assert_eq!(north.to_map(&[2.0, 0.0, 0.0, 1.0]).unwrap(), [3.0, 5.0, 1.0, 1.0]);
+    assert_eq!(north.to_local(&[3.0, 5.0, 1.0, 1.0]).unwrap(), [2.0, 0.0, 0.0, 1.0]);
+    assert!(matches!(north.to_local(&[1.0]), Err(BatchError::Length { given: 1, wanted: 4, .. })));
+    // Rows that are no windows have the coordinates of the map.
+    assert_eq!(map().repeat(2).to_local(&[1.0, 2.0, 3.0, 4.0]).unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    let (centres, headings) = places(50, 31);
+    let windows = map().windows(&centres, &[0.75], Some(&headings), None).unwrap();
+    let points: Vec<f64> = centres.iter().map(|x| x + 0.3).collect();
+    let back = windows.to_map(&windows.to_local(&points).unwrap()).unwrap();
+    assert!(back.iter().zip(&points).all(|(a, b)| (a - b).abs() < 1e-14));
+    let line = reals(["t"]).map(|t| Region::new(&t.between(0, 10).into()).unwrap());
+    let windows = RegionMap::new(&line[0]).unwrap().windows(&[4.0], &[2.0], None, Some(&[0.5])).unwrap();
+    assert_eq!((windows.to_local(&[5.0]).unwrap(), windows.to_map(&[2.0]).unwrap()), (vec![2.0], vec![5.0]));
+}
+
+#[test]
+fn rows_of_maps_that_were_not_cut_yet_wait_for_nobody() {
+    // Maps of files and of lists are cut when they are first needed, which is while many rows ask for the same cells.
+    let (centres, headings) = places(2000, 37);
+    let bytes = map().windows(&centres, &[0.75], Some(&headings), None).unwrap().to_bytes().unwrap();
+    let whole = RegionBatch::new(&[Region::new(&room()).unwrap()]).unwrap().select(&[0; 2000]).unwrap();
+    let family = layer(6.0, 4, 1);
+    for _ in 0..3 {
+        let windows = RegionBatch::from_bytes(&bytes).unwrap();
+        assert_eq!(windows.volumes().len(), 2000);
+        assert_eq!(RegionBatch::from_bytes(&bytes).unwrap().statuses().len(), 2000);
+        assert_eq!(family.on_regions(&whole).unwrap().len(), 2000);
+    }
+}
+
+#[test]
+fn models_keep_the_regions_of_their_rows() {
+    let (centres, headings) = places(12, 41);
+    let windows = with_volume(&map().windows(&centres, &[0.75], Some(&headings), None).unwrap());
+    let family = layer(0.75, 4, 2);
+    let mut stream = Stream::new(43, 0);
+    let params: Vec<f64> = (0..windows.len() * family.num_params()).map(|_| stream.normal()).collect();
+    let model = Model::on_regions(family.clone(), params.clone(), &windows).unwrap();
+    let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!((back.rows(), back.params()), (windows.len(), &params[..]));
+    assert!(back.to_bytes().unwrap() == model.to_bytes().unwrap());
+    let points: Vec<f64> = (0..2 * windows.len()).map(|_| stream.unit() - 0.5).collect();
+    let want = family.on_regions(&windows).unwrap().log_prob(&params, &points, false).unwrap().log_prob;
+    assert!(want.iter().any(|value| value.is_finite()));
+    for (row, density) in back.densities().unwrap().iter().enumerate() {
+        let point = &points[2 * row..2 * row + 2];
+        let got = density.log_prob(point)[0];
+        assert!(got == want[row] || (got - want[row]).abs() < 1e-11, "row {row}: {got} {}", want[row]);
+        assert_eq!(back.density(row).unwrap().log_prob(point), [got]);
+    }
+    let few = windows.select(&[0]).unwrap();
+    let error = Model::on_regions(family, params, &few).unwrap_err().to_string();
+    assert!(error.starts_with("1 regions given"), "{error}");
 }

@@ -121,8 +121,9 @@ class Family:
         """
         return self._core.offset
 
-    def random_params(self, rows: int | None = None, seed: int = 0) -> FloatArray:
-        """Parameter vectors with independent standard normal entries: `rows` of them, or a single one by default."""
+    def random_params(self, rows: int | None = None, seed: int | None = None) -> FloatArray:
+        """Parameter vectors with independent standard normal entries: `rows` of them, or a single one by default. The
+        same seed gives the same numbers; by default they differ from call to call."""
         flat = self._core.random_params(1 if rows is None else _arrays.count(rows, "rows"), _arrays.seed(seed))
         return flat if rows is None else flat.reshape(rows, self.num_params)
 
@@ -170,12 +171,18 @@ class Family:
         if len(rows) != self.num_params:
             full = (*shape, self.num_params)
             raise ValueError(f"one parameter vector makes a density; the shape of params is {full}")
-        return Density._of(self._core.densities(rows)[0])
+        return self._density(self._core.densities(rows)[0], rows)
+
+    def _density(self, core: _core.Density, row: FloatArray) -> Density:
+        return Density._of(core, (_density, (self, row)))
+
+    def _each(self, rows: FloatArray) -> Any:
+        return rows.reshape(-1, self.num_params)
 
     def densities(self, params: ArrayLike) -> list[Density]:
         """One density for each parameter vector."""
         rows, _ = self._rows(params)
-        return [Density._of(core) for core in self._core.densities(rows)]
+        return [self._density(core, row) for core, row in zip(self._core.densities(rows), self._each(rows))]
 
     def probability(self, event: Formula, params: ArrayLike) -> FloatArray:
         """The probability of an event under each parameter vector."""
@@ -185,12 +192,16 @@ class Family:
     def condition(self, condition: Formula, params: ArrayLike) -> list[Density]:
         """The densities given that a condition holds, one for each parameter vector."""
         rows, _ = self._rows(params)
-        return [Density._of(core) for core in self._core.condition(condition, rows)]
+        conditioned = zip(self._core.condition(condition, rows), self._each(rows))
+        return [Density._of(core, (_conditioned_density, (self, row, condition))) for core, row in conditioned]
 
-    def given(self, values: Mapping[str, float], params: ArrayLike) -> list[Density]:
-        """The densities of the other variables, given values of some, one for each parameter vector."""
+    def given(self, values: Mapping[str, float] | None = None, params: ArrayLike = (), **more: float) -> list[Density]:
+        """The densities of the other variables, given values of some, one for each parameter vector:
+        `family.given({"x": 0.5}, params)` or `family.given(params=params, x=0.5)`."""
         rows, _ = self._rows(params)
-        return [Density._of(core) for core in self._core.given(_pairs(values, {}), rows)]
+        pairs = _pairs(values, more)
+        given = zip(self._core.given(pairs, rows), self._each(rows))
+        return [Density._of(core, (_given_density, (self, row, pairs))) for core, row in given]
 
     def mean(self, params: ArrayLike) -> FloatArray:
         """The means of all variables, along the last axis."""
@@ -241,7 +252,8 @@ class Family:
     def marginal(self, variable: str, params: ArrayLike) -> list[Marginal]:
         """The exact marginal of one variable under each parameter vector."""
         rows, _ = self._rows(params)
-        return [Marginal(core) for core in self._core.marginals(variable, rows)]
+        marginals = zip(self._core.marginals(variable, rows), self._each(rows))
+        return [Marginal(core, (_marginal, (self, row, variable))) for core, row in marginals]
 
     def save(self, path: str | os.PathLike[str], params: ArrayLike | None = None) -> None:
         """Writes a safetensors file that the program `pal` reads as well: the family alone, or a model with parameter
@@ -290,8 +302,26 @@ def load(path: str | os.PathLike[str]) -> Model:
     try:
         core, params = _core.Family.read(Path(path).read_bytes())
     except FileError as error:
+        if "pal-network-" in str(error):
+            raise FileError(f"{path}: a network trained by `pal train`; pal.torch.load_network reads it") from None
         raise FileError(f"{path}: {error}") from None
     return Model(Family._of(core), None if params is None else params.reshape(-1, core.num_params))
+
+
+def _density(family: Family, row: FloatArray) -> Density:
+    return family.density(row)
+
+
+def _conditioned_density(family: Family, row: FloatArray, condition: Formula) -> Density:
+    return family.condition(condition, row)[0]
+
+
+def _given_density(family: Family, row: FloatArray, pairs: list[tuple[str, float]]) -> Density:
+    return family.given(dict(pairs), row)[0]
+
+
+def _marginal(family: Family, row: FloatArray, variable: str) -> Marginal:
+    return family.marginal(variable, row)[0]
 
 
 def _read(content: bytes) -> Family:
@@ -305,3 +335,36 @@ def _expand(flat: FloatArray, shape: tuple[int, ...], full: tuple[int, ...], wid
 def as_region(region: Region | Constrained) -> Region:
     """A region as it is, and a constraint made into one."""
     return region if isinstance(region, Region) else Region(region)
+
+
+def knot_positions(knots: Any, region: Region, what: str = "knots", ends: int = 0) -> Any:
+    """Settings of knots as the core takes them: one number for all variables, or a list of positions for each.
+
+    A number for each variable is spread over the box around the region; `ends` is how many more positions there are
+    than the number says, as for bins.
+    """
+    if isinstance(knots, str) or not isinstance(knots, (Sequence, np.ndarray)):
+        return _arrays.count(knots, f"the number of {what}")
+    axes = list(knots)
+    if len(axes) != region.dimension:
+        raise ValueError(
+            f"{what} are one number for all variables, or one number or one list of positions for each; there "
+            f"{_are(len(axes), 'entry', 'entries')} for {_counted(region.dimension)}: {', '.join(region.variables)}"
+        )
+    if any(isinstance(axis, (Sequence, np.ndarray)) and not isinstance(axis, str) for axis in axes):
+        if not all(isinstance(axis, (Sequence, np.ndarray)) and not isinstance(axis, str) for axis in axes):
+            raise ValueError(f"{what} are numbers for all variables, or lists of positions for all, not a mixture")
+        return [list(axis) for axis in axes]
+    numbers = [_arrays.count(axis, f"the number of {what}", 2 - ends) + ends for axis in axes]
+    box = region.bounding_box
+    if box is None:
+        raise ValueError(f"a number of {what} per variable needs a region with volume; give positions or one number")
+    return [[low + (high - low) * k / (n - 1) for k in range(n)] for (low, high), n in zip(box, numbers)]
+
+
+def _are(number: int, one: str, many: str) -> str:
+    return f"is {number} {one}" if number == 1 else f"are {number} {many}"
+
+
+def _counted(number: int) -> str:
+    return f"{number} variable" if number == 1 else f"{number} variables"

@@ -8,7 +8,7 @@ from typing import Any
 from .. import _arrays, _core
 from ..formula import Constrained, Number
 from ..region import Region
-from .base import Family, as_region
+from .base import Family, as_region, knot_positions
 
 
 class HistogramMixture(Family):
@@ -46,7 +46,7 @@ class HistogramMixture(Family):
     def __init__(
         self,
         region: Region | Constrained,
-        bins: int | Sequence[Sequence[Number]] | None = None,
+        bins: int | Sequence[int] | Sequence[Sequence[Number]] | None = None,
         components: int | None = None,
     ) -> None:
         region = as_region(region)
@@ -54,7 +54,7 @@ class HistogramMixture(Family):
         self._compile(
             region,
             _core.HistogramSettings(
-                default.bins if bins is None else _bins(bins),
+                default.bins if bins is None else knot_positions(bins, region, "bins", ends=1),
                 default.components if components is None else _arrays.count(components, "the number of components"),
             ),
         )
@@ -63,9 +63,3 @@ class HistogramMixture(Family):
     def defaults(dimension: int) -> _core.HistogramSettings:
         """The settings on a region with this many variables, where nothing else is asked for."""
         return _core.HistogramSettings.default(dimension)
-
-
-def _bins(bins: int | Sequence[Sequence[Number]]) -> Any:
-    if isinstance(bins, Sequence) and not isinstance(bins, str):
-        return [list(axis) for axis in bins]
-    return _arrays.count(bins, "the number of bins")  # type: ignore[arg-type]

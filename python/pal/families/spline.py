@@ -8,7 +8,7 @@ from typing import Any
 from .. import _arrays, _core
 from ..formula import Constrained, Number
 from ..region import Region
-from .base import Family, as_region
+from .base import Family, as_region, knot_positions
 
 
 class SplineMixture(Family):
@@ -26,7 +26,8 @@ class SplineMixture(Family):
 
     Args:
         region: a region, or a constraint that is made into one.
-        knots: the number of equally spaced knots per variable, or an increasing list of positions for each variable.
+        knots: the number of equally spaced knots per variable, one number for all or one for each, or an increasing
+            list of positions for each variable.
             By default the number depends on how many variables there are: `SplineMixture.defaults(dimension).knots`.
         components: the number of mixture components.
 
@@ -48,7 +49,7 @@ class SplineMixture(Family):
     def __init__(
         self,
         region: Region | Constrained,
-        knots: int | Sequence[Sequence[Number]] | None = None,
+        knots: int | Sequence[int] | Sequence[Sequence[Number]] | None = None,
         components: int | None = None,
     ) -> None:
         region = as_region(region)
@@ -56,7 +57,7 @@ class SplineMixture(Family):
         self._compile(
             region,
             _core.SplineSettings(
-                default.knots if knots is None else _knots(knots),
+                default.knots if knots is None else knot_positions(knots, region),
                 default.components if components is None else _arrays.count(components, "the number of components"),
             ),
         )
@@ -67,7 +68,3 @@ class SplineMixture(Family):
         return _core.SplineSettings.default(dimension)
 
 
-def _knots(knots: int | Sequence[Sequence[Number]]) -> Any:
-    if isinstance(knots, Sequence) and not isinstance(knots, str):
-        return [list(axis) for axis in knots]
-    return _arrays.count(knots, "the number of knots")  # type: ignore[arg-type]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._arrays import FloatArray
 from ..families import KINDS, Family
@@ -28,8 +30,16 @@ def check_inside(region: Region, points: FloatArray, what: str) -> None:
     outside = np.flatnonzero(~region.contains(points))
     if len(outside):
         row = outside[0]
-        others = f"and so do {len(outside) - 1} others; remove them or widen the constraint"
-        raise ValueError(f"row {row} of {what}, {points[row].tolist()}, violates the constraint, {others}")
+        others = {1: "", 2: ", and so does another row"}.get(len(outside), f", and so do {len(outside) - 1} other rows")
+        raise ValueError(
+            f"row {row} of {what}, {points[row].tolist()}, violates the constraint{others}; remove them, widen the "
+            f"constraint, or move them to the nearest place inside with region.project({what})"
+        )
+
+
+def warn_of_limit(what: str) -> None:
+    """The warning of scikit-learn about a fit that was stopped by `max_iter`."""
+    warnings.warn(f"{what}; a larger max_iter may fit better", ConvergenceWarning, stacklevel=4)
 
 
 def chosen_kind(family: str, region: Region) -> type[Family]:

@@ -14,10 +14,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .. import _arrays
 from .._arrays import FloatArray
 from ..density import Density
-from ..families import Family
+from ..families import Family, SplineMixture
 from ..formula import as_constraint
 from ..region import Region
-from ._shared import box_around, check_inside, chosen_kind, family_settings
+from ._shared import box_around, check_inside, chosen_kind, family_settings, warn_of_limit
+
+
+# Where there are many data, splines in one and two variables get these settings unless others are asked for.
+_FINER = {"knots": 28, "components": 16}
+_ROWS_PER_PARAM = 10
 
 
 class ConstrainedDensity(DensityMixin, BaseEstimator):
@@ -39,7 +44,9 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         random_state: the seed of these starts.
 
     `None` for a setting of the family means its default, as for [`SplineMixture`][pal.SplineMixture],
-    [`SumOfSquares`][pal.SumOfSquares] and [`HistogramMixture`][pal.HistogramMixture].
+    [`SumOfSquares`][pal.SumOfSquares] and [`HistogramMixture`][pal.HistogramMixture]. Splines of one or two columns for
+    which neither `knots` nor `components` is given have 28 knots and 16 components where there are at least ten rows
+    for each of their parameters.
 
     Attributes:
         density_: the fitted [`Density`][pal.Density], with all its queries.
@@ -90,7 +97,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         region = self._around(points) if self.constraint is None else self._constrained()
         _arrays.check_width(points.shape, region.variables, "rows of X")
         check_inside(region, points, "X")
-        self.family_: Family = self._compile(region)
+        self.family_: Family = self._compile(region, len(points))
         random = check_random_state(self.random_state)
         starts = [random.normal(size=self.family_.num_params) for _ in range(max(1, self.n_init))]
         results = [self._maximise(points, start) for start in starts]
@@ -99,6 +106,8 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         self.density_: Density = self.family_.density(self.params_)
         self.log_likelihood_ = -float(best.fun)
         self.n_iter_ = int(best.nit)
+        if self.n_iter_ >= self.max_iter:
+            warn_of_limit(f"the likelihood was still growing after {self.n_iter_} steps of the optimiser")
         return self
 
     def _constrained(self) -> Region:
@@ -118,9 +127,14 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(points.shape[1])])]
         return box_around(points, names)
 
-    def _compile(self, region: Region) -> Family:
+    def _compile(self, region: Region, rows: int) -> Family:
         kind = chosen_kind(self.family, region)
-        return kind(region, **family_settings(self, kind))  # type: ignore[call-arg]
+        settings = family_settings(self, kind)
+        if kind is SplineMixture and not settings and region.dimension <= 2:
+            # As many parameters as the finer family has, for each of which there should be some rows.
+            params = _FINER["components"] * (1 + 2 * region.dimension * _FINER["knots"])
+            settings = _FINER if rows >= _ROWS_PER_PARAM * params else {}
+        return kind(region, **settings)  # type: ignore[call-arg]
 
     def _maximise(self, points: FloatArray, start: FloatArray) -> Any:
         weights = np.full(len(points), 1 / len(points))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from ..density import Density
 from ..families import Family
 from ..formula import as_constraint
 from ..region import Region
-from ._shared import box_around, check_inside, chosen_kind, family_settings
+from ._shared import box_around, check_inside, chosen_kind, family_settings, warn_of_limit
 
 if TYPE_CHECKING:
     from ..torch import ConstrainedDistribution
@@ -39,8 +38,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of y, and
             tables with names for their columns are taken by name. `None`: the box around y, a tenth wider on every
             side.
-        family: the kind of densities by name: `"spline"` (1 to 4 outputs), `"sum-of-squares"` or `"histogram"`;
-            `"auto"` for splines where they are possible and sums of squares elsewhere.
+        family: the kind of densities by name: `"kernel"` (2 outputs), `"spline"` (1 to 4 outputs), `"sum-of-squares"` or
+            `"histogram"`; `"auto"` for splines where they are possible and sums of squares elsewhere.
         knots: splines: the number of knots per output, or positions per output.
         bins: histograms: the number of bins per output.
         degree: sums of squares: the degree of the polynomials that are squared.
@@ -57,7 +56,7 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
     [`SumOfSquaresLayer`][pal.torch.SumOfSquaresLayer] and [`HistogramLayer`][pal.torch.HistogramLayer].
 
     Attributes:
-        family_: the family of the densities.
+        family_: the family of the densities; `None` for kernels, whose layer has none.
         layer_: the layer on top of the network, which returns PyTorch distributions.
         network_: the network, for scaled inputs.
         n_iter_: the number of epochs that were run.
@@ -179,45 +178,39 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
     def _train(self, region: Region, X: FloatArray, Y: FloatArray, held_out: np.ndarray, random: Any) -> None:
         import torch
 
-        from ..torch import Layer, SplineLayer
+        from ..torch import KernelLayer, Layer, SplineLayer, fit
 
-        epochs = _arrays.count(self.max_iter, "max_iter", 1)
-        patience = _arrays.count(self.n_iter_no_change, "n_iter_no_change", 1)
-        size = _arrays.count(self.batch_size, "batch_size", 1)
-        kind = chosen_kind(self.family, region)
-        settings = family_settings(self, kind)
-        spline = kind is SplineLayer.family_class
-        self.layer_ = SplineLayer(region, **settings) if spline else Layer.of(kind(region, **settings))  # type: ignore
-        self.family_: Family = self.layer_.family
+        settings_of_loop = {
+            "held_out": held_out if held_out.any() else 0.0,
+            "epochs": _arrays.count(self.max_iter, "max_iter", 1),
+            "patience": _arrays.count(self.n_iter_no_change, "n_iter_no_change", 1),
+            "batch_size": _arrays.count(self.batch_size, "batch_size", 1),
+            "learning_rate": self.learning_rate,
+        }
+        if self.family == "kernel":
+            foreign = next((name for name in ("knots", "bins", "degree") if getattr(self, name) is not None), None)
+            if foreign is not None:
+                raise ValueError(f'the family "kernel" has no {foreign}; it has components')
+            self.layer_: Any = KernelLayer(region, components=self.components)
+            self.family_: Family | None = None
+        else:
+            kind = chosen_kind(self.family, region)
+            settings = family_settings(self, kind)
+            spline = kind is SplineLayer.family_class
+            self.layer_ = SplineLayer(region, **settings) if spline else Layer.of(kind(region, **settings))
+            self.family_ = self.layer_.family
         inputs = torch.from_numpy((X - self._centre) / self._spread).float()
-        # In float64: rounded to float32, an output at a wall could be on the other side of it.
-        outputs = torch.tensor(Y)
-        rows = torch.from_numpy(np.flatnonzero(~held_out))
-        judged = torch.from_numpy(np.flatnonzero(held_out)) if held_out.any() else rows
         # The generator of the caller is left as it was.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(random.randint(2**31 - 1)))
             network = self._network(inputs.shape[1])
-            optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
-            best, kept, scores = -np.inf, copy.deepcopy(network.state_dict()), []
-            self.best_iter_ = 0
-            for epoch in range(1, epochs + 1):
-                for batch in rows[torch.randperm(len(rows))].split(size):
-                    loss = -self.layer_(network(inputs[batch])).log_prob(outputs[batch]).mean()
-                    optimiser.zero_grad()
-                    loss.backward()
-                    optimiser.step()
-                with torch.no_grad():
-                    parts = [self.layer_(network(inputs[i])).log_prob(outputs[i]) for i in judged.split(_ROWS)]
-                scores.append(float(torch.cat(parts).double().mean()))
-                if scores[-1] > best:
-                    best, kept, self.best_iter_ = scores[-1], copy.deepcopy(network.state_dict()), epoch
-                elif held_out.any() and epoch - self.best_iter_ >= patience:
-                    break
-        network.load_state_dict(kept)
+            training = fit(network, self.layer_, inputs, Y, **settings_of_loop)
         self.network_ = network
-        self.n_iter_ = len(scores)
-        self.validation_scores_ = scores
+        self.best_iter_ = training.best_epoch
+        self.n_iter_ = len(training.scores)
+        self.validation_scores_ = training.scores
+        if held_out.any() and not training.stopped:
+            warn_of_limit(f"the score of the rows set aside had not settled after {self.n_iter_} epochs")
 
     def _network(self, inputs: int) -> Any:
         from torch import nn
@@ -253,7 +246,10 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         return points[:, 0] if self._one_column else points
 
     def predict_density(self, X: ArrayLike) -> list[Density]:
-        """The [`Density`][pal.Density] for each row of inputs, with all its queries."""
+        """The [`Density`][pal.Density] for each row of inputs, with all its queries; with kernels a
+        [`KernelDistribution`][pal.torch.KernelDistribution] of one density."""
+        if self.family == "kernel":
+            return [p[row] for p in self._distributions(X) for row in range(p.batch_shape[0])]  # type: ignore
         return [density for p in self._distributions(X) for density in p.densities()]
 
     def log_prob(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -263,7 +259,7 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         outputs = self._columns(self._by_name(y))
         inputs = validate_data(self, X, dtype=np.float64, reset=False)
-        _arrays.check_width(outputs.shape, self.family_.variables, "rows of y")
+        _arrays.check_width(outputs.shape, self.layer_.constraint.variables, "rows of y")
         if len(outputs) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows, but y has {len(outputs)}")
         parts = torch.from_numpy(outputs).split(_ROWS)
@@ -275,8 +271,15 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
 
     def sample(self, X: ArrayLike, n_samples: int = 1, random_state: Any = None) -> FloatArray:
         """Independent samples for each row of inputs: rows by samples by outputs. All satisfy the constraint."""
+        import torch
+
         random = check_random_state(random_state)
         parts = []
         for p in self._distributions(X):
-            parts.append(self.family_.sample(p.params.numpy(), n_samples, int(random.randint(2**31 - 1))))
+            seed = int(random.randint(2**31 - 1))
+            if self.family_ is None:
+                samples = p.sample((n_samples,), generator=torch.Generator().manual_seed(seed))
+                parts.append(samples.transpose(0, 1).numpy())
+            else:
+                parts.append(self.family_.sample(p.params.numpy(), n_samples, seed))
         return np.concatenate(parts)

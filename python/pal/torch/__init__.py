@@ -28,6 +28,9 @@ The pipeline, and where its parts live:
 | outputs of a network to parameters of splines | `student_t`: [`StudentTHead`][pal.torch.StudentTHead] |
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
+| kernels, which have no grid | `kernel`: [`KernelLayer`][pal.torch.KernelLayer] |
+| a small training loop | `training`: [`fit`][pal.torch.fit] |
+| networks that the program trained | `network`: [`load_network`][pal.torch.load_network] |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
 | a region for each row of a batch | `regions`: [`RegionDistribution`][pal.torch.RegionDistribution] |
 | what is asked of densities | `distribution`: [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] |
@@ -44,18 +47,22 @@ The pipeline, and where its parts live:
 from .distribution import ConstrainedDistribution
 from .given import GivenDistribution
 from .histogram import HistogramLayer
+from .kernel import KernelDistribution, KernelLayer, KernelRegions
 from .kinds import LAYERS
 from .layer import Layer
 from .marginals import Marginals
+from .network import TrainedNetwork, load_network
 from .normaliser import Normaliser
 from .regions import CompiledRegions, InRegions, RegionDistribution, collate
 from .spline import SplineLayer
 from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
 from .support import InRegion
+from .training import Training, fit
 
 __all__ = [
     "LAYERS", "CompiledRegions", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion",
-    "InRegions", "Layer", "Marginals", "Normaliser", "RegionDistribution", "SplineLayer", "StudentTHead",
-    "SumOfSquaresLayer", "collate",
+    "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "Layer", "Marginals", "Normaliser",
+    "RegionDistribution", "SplineLayer", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "collate",
+    "fit", "load_network",
 ]  # fmt: skip

@@ -56,3 +56,25 @@ def warn_of_lost_points(layer: Layer, dtype: torch.dtype) -> None:
             "points in torch.float64",
             stacklevel=4,
         )
+
+
+def at_least_float32(dtype: torch.dtype) -> torch.dtype:
+    """A precision, or float32 where it is shorter."""
+    return dtype if dtype in (torch.float32, torch.float64) else torch.float32
+
+
+def warn_of_points_outside(layer: Layer, logs: torch.Tensor) -> None:
+    """Warns, once for a layer, of log-densities that are minus infinity where derivatives are asked for."""
+    # Values cannot be asked for inside of the transforms of `torch.func`.
+    transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+    if transformed or layer.__dict__.get("_warned_of_outside"):
+        return
+    outside = int(logs.detach().isneginf().sum())
+    if outside:
+        layer.__dict__["_warned_of_outside"] = True
+        warnings.warn(
+            f"{outside} of {logs.numel()} points are outside the constraint, so that their log-density and its mean "
+            "are minus infinity; region.project(points) moves points to the nearest place inside, and points in "
+            "float64 stay where they are",
+            stacklevel=4,
+        )

@@ -14,9 +14,10 @@ from torch.distributions import Distribution, register_kl
 from torch.distributions.utils import lazy_property
 
 from .. import _arrays, _core
+from .._arrays import Points
 from ..density import ENTROPY_DEFAULT, Density, Entropy, Mode
 from ..errors import QueryError
-from ..formula import Constraint, Formula, reals
+from ..formula import Constraint, Formula, as_formula, reals
 from . import _devices, _fused, _information, _moments, _pathwise, _precision, _rounding
 from .given import GivenDistribution
 from .marginals import Marginals
@@ -33,9 +34,9 @@ class ConstrainedDistribution(Distribution):
 
         p(y) = q(y; params) 1[y satisfies the constraint] / normaliser(params)
 
-    `log_prob`, `probability`, `mean`, `variance` and `covariance` are tensor operations with derivatives; where these
-    would be too large, the core computes them with first derivatives. So do `entropy`, `kl_divergence` and `given`.
-    `sample`, `mode`, `cdf` and `marginal` have none. `rsample`, where it exists, has first derivatives.
+    `log_prob`, `probability`, `mean`, `variance` and `covariance_matrix` are tensor operations with derivatives; where
+    these would be too large, the core computes them with first derivatives. So do `entropy`, `kl_divergence` and
+    `given`. `sample`, `mode`, `cdf` and `marginal` have none. `rsample`, where it exists, has first derivatives.
 
     Points, such as samples and means, are in the precision of the parameters, or in float64 where the numbers of a
     shorter format are so far apart, far from the origin, that they do not resolve the box around the constraint to
@@ -170,33 +171,39 @@ class ConstrainedDistribution(Distribution):
 
     @property
     def _dtype(self) -> torch.dtype:
-        """The precision of log-densities and probabilities."""
-        return self._given_tensor.dtype
+        """The precision of log-densities and probabilities: that of the parameters, but float32 at least. Shorter
+        formats, which autocast makes, hold two or three digits of a loss."""
+        return _precision.at_least_float32(self._given_tensor.dtype)
 
     @property
     def _point_dtype(self) -> torch.dtype:
         """The precision of points."""
-        return _precision.point_dtype(self.layer, self._dtype)
+        return _precision.point_dtype(self.layer, self._given_tensor.dtype)
 
     def _by_core(self) -> bool:
         """Whether integrals have to be computed by the core, because forms would be too large for tensor operations."""
         return self.normaliser.form is None
 
-    def _points(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def _points(self, value: Tensor | Points) -> Tensor:
         """Points with their coordinates along the last axis, from these or from a dict of columns by name."""
         if isinstance(value, Mapping):
             columns = [torch.as_tensor(column) for column in _arrays.named(value, self._variables, "points") or ()]
             value = torch.stack(torch.broadcast_tensors(*columns), -1)
+        elif not isinstance(value, Tensor):
+            flat, shape = _arrays.points(value, self._variables)
+            value = torch.from_numpy(flat).reshape(*shape, len(self._variables)).to(self._given_tensor.device)
         _arrays.check_width(value.shape, self._variables)
         _devices.require_float64(value.device, "points")
         _precision.warn_of_lost_points(self.layer, value.dtype)
         return value
 
-    def log_prob(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
-        """The log-density of points: minus infinity outside, never NaN.
+    def log_prob(self, value: Tensor | Points) -> Tensor:
+        """The log-density of points: minus infinity outside, never NaN. In the precision of the parameters, but float32
+        at least.
 
-        Points have their coordinates along the last axis, in the order of the variables; a dict of tensors has them by
-        name.
+        Points have their coordinates along the last axis, in the order of the variables; a dict of tensors or a table
+        of pandas has them by name. Tensors, arrays and lists of numbers will do; keep them in float64. One warning
+        tells of points outside where derivatives are asked for: a mean of minus infinities trains nothing.
 
         Where a density is zero inside the constraint, or too small for the precision of the parameters, it is the
         logarithm of the smallest number at hand, so that training can go on.
@@ -210,14 +217,15 @@ class ConstrainedDistribution(Distribution):
             rows = rows if rows.dtype in (torch.float32, torch.float64) else rows.float()
             points = value.reshape(-1, n).to(torch.float64)
             if _fused.usable(self.layer, rows, points):
-                return _fused.log_prob(self.layer, rows, points, student_t=True).reshape(self.batch_shape)
+                logs = _fused.log_prob(self.layer, rows, points, student_t=True)
+                return self._noticed(logs.reshape(self.batch_shape))
         # One point for each row is how networks are trained: no time is lost on it.
         full = batch = self.batch_shape
         if value.shape[:-1] != batch:
             full = torch.broadcast_shapes(value.shape[:-1], batch)
         if 0 in full:
             # An empty tensor that has gradients nevertheless.
-            return (self.params.sum() * 0).expand(full)
+            return (self.params.sum() * 0).expand(full).to(self._dtype)
         rows = self._rows
         if full[len(full) - len(batch) :] != batch:
             batch = full
@@ -236,15 +244,21 @@ class ConstrainedDistribution(Distribution):
                 # Many points of one density, without derivatives: the core needs no large intermediate tensors.
                 logs = _fused.log_prob_of_one(self.layer, rows, points)
                 if logs is not None:
-                    return logs.reshape(full).to(self.params.dtype)
+                    return logs.reshape(full).to(self._dtype)
             if self._by_core() and self._fusible and _fused.usable(self.layer, rows, points):
                 # One point of every row at a time.
                 each = (_fused.log_prob(self.layer, rows, part) for part in points.unbind(1))
                 logs = self._log_conditional(torch.stack(tuple(each), -1), points)
-                return logs.transpose(0, 1).reshape(full).to(self.params.dtype)
+                return logs.transpose(0, 1).reshape(full).to(self._dtype)
             logs, inside = self.layer.log_components(rows, points, form)
             logs = self._log_density(logs, inside, points, self._log_mass(rows).unsqueeze(-1)).transpose(0, 1)
-        return logs.reshape(full).to(self.params.dtype)
+        return self._noticed(logs.reshape(full).to(self._dtype))
+
+    def _noticed(self, logs: Tensor) -> Tensor:
+        """Log-densities as they are; once for a layer a warning, if some that are trained on are minus infinity."""
+        if logs.requires_grad and logs.device.type == "cpu":
+            _precision.warn_of_points_outside(self.layer, logs)
+        return logs
 
     @property
     def _fusible(self) -> bool:
@@ -296,6 +310,7 @@ class ConstrainedDistribution(Distribution):
 
     def probability(self, event: Formula) -> Tensor:
         """The probability of an event, with derivatives."""
+        event = as_formula(event, "the event")
         value = self._expectations(event, [[0] * self.event_shape[0]]).squeeze(-1)
         return value.clamp(0, 1).reshape(self.batch_shape).to(self._dtype)
 
@@ -347,6 +362,7 @@ class ConstrainedDistribution(Distribution):
 
     def condition(self, condition: Formula) -> ConstrainedDistribution:
         """The densities given that a condition holds: zero elsewhere."""
+        condition = as_formula(condition, "the condition")
         event = self.layer.normaliser_within(condition if self._condition is None else self._condition & condition)
         new = ConstrainedDistribution(self.layer, self.params, self.normaliser, event, validate_args=False)
         with torch.no_grad():
@@ -365,7 +381,7 @@ class ConstrainedDistribution(Distribution):
         return (low + length * fractions).reshape(*self.batch_shape, len(edges)).to(self._point_dtype)
 
     @property
-    def covariance(self) -> Tensor:
+    def covariance_matrix(self) -> Tensor:
         """The covariance matrices of the variables, with derivatives."""
         edges = self.layer.family.edges
         n = len(edges)
@@ -379,9 +395,14 @@ class ConstrainedDistribution(Distribution):
         return matrix.reshape(*self.batch_shape, n, n).to(self._dtype)
 
     @property
+    def covariance(self) -> Tensor:
+        """Another name of `covariance_matrix`."""
+        return self.covariance_matrix
+
+    @property
     def variance(self) -> Tensor:
         """The variances of the variables, with derivatives."""
-        return self.covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0)
+        return self.covariance_matrix.diagonal(dim1=-2, dim2=-1).clamp_min(0)
 
     def densities(self) -> list[Density]:
         """One [`Density`][pal.Density] for each parameter vector, for all further questions."""
@@ -544,8 +565,10 @@ class ConstrainedDistribution(Distribution):
             marginals = [density.marginal(variable) for density in self.densities()]
         return Marginals(marginals, self.batch_shape, self._given_tensor, self._point_dtype)
 
-    def given(self, values: Mapping[str, float | Tensor]) -> list[Density] | GivenDistribution:
-        """The densities of the other variables, given values of some.
+    def given(
+        self, values: Mapping[str, float | Tensor] | None = None, **more: float | Tensor
+    ) -> list[Density] | GivenDistribution:
+        """The densities of the other variables, given values of some: `p.given(y=0.5)` or `p.given({"y": 0.5})`.
 
         Of numbers, one [`Density`][pal.Density] for each parameter vector. Of tensors, which are broadcast against the
         batch, a [`GivenDistribution`][pal.torch.GivenDistribution]: another value for each parameter vector, and
@@ -562,6 +585,7 @@ class ConstrainedDistribution(Distribution):
         >>> [density.variables for density in p.given({"y": 0.25})]
         [('x',), ('x',), ('x',)]
         """
+        values = {**(values or {}), **more}
         if any(isinstance(value, Tensor) for value in values.values()):
             return GivenDistribution(self, values)
         if self._condition is None:

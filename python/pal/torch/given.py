@@ -27,7 +27,7 @@ class GivenDistribution(Distribution):
 
         p(x | y)  =  p(x, y) / p(y),        p(y)  =  integral of p(x, y) over all x
 
-    `log_prob`, `given_log_prob`, `mean`, `variance` and `covariance` have first derivatives with respect to the
+    `log_prob`, `given_log_prob`, `mean`, `variance` and `covariance_matrix` have first derivatives with respect to the
     parameters of the densities; with respect to the given values there are none. `densities` makes one
     [`Density`][pal.Density] for each row, for all further questions.
 
@@ -167,7 +167,7 @@ class GivenDistribution(Distribution):
         return (low + length * fractions).reshape(*self.batch_shape, n).to(self.joint._point_dtype)
 
     @property
-    def covariance(self) -> Tensor:
+    def covariance_matrix(self) -> Tensor:
         """The covariance matrices of the other variables, with derivatives."""
         n = len(self._kept)
         unit = np.eye(n, dtype=int)
@@ -179,9 +179,14 @@ class GivenDistribution(Distribution):
         return matrix.reshape(*self.batch_shape, n, n).to(self.joint._dtype)
 
     @property
+    def covariance(self) -> Tensor:
+        """Another name of `covariance_matrix`."""
+        return self.covariance_matrix
+
+    @property
     def variance(self) -> Tensor:
         """The variances of the other variables, with derivatives."""
-        return self.covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0)
+        return self.covariance_matrix.diagonal(dim1=-2, dim2=-1).clamp_min(0)
 
     def __repr__(self) -> str:
         names, given = ", ".join(self.variables), ", ".join(self._names)

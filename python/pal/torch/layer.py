@@ -7,6 +7,7 @@ features with their derivatives.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,6 +39,16 @@ _VERSION = "3"
 def tiny(dtype: torch.dtype) -> float:
     """The smallest number whose logarithm is taken: below it a value counts as zero."""
     return 1e-280 if dtype == torch.float64 else 1e-35
+
+
+def _difference(found: str | None, wanted: str | None) -> str:
+    """Where two texts differ, in one line: the first lines of scripts that are not the same."""
+    lines = [[] if text is None else text.splitlines() for text in (found, wanted)]
+    pairs = [pair for pair in itertools.zip_longest(*lines, fillvalue="nothing") if pair[0] != pair[1]] or [("?", "?")]
+    shortened = [text if len(text) <= 200 else f"{text[:200]}..." for text in pairs[0]]
+    more = f", and {len(pairs) - 1} more differences" if len(pairs) > 2 else ""
+    more = ", and another difference" if len(pairs) == 2 else more
+    return f"{shortened[0]} instead of {shortened[1]}{more}"
 
 
 class Layer(nn.Module):
@@ -230,7 +241,7 @@ class Layer(nn.Module):
         for key, what in differences.items():
             found, wanted = state.get(key), own.get(key)
             if found != wanted:
-                raise RuntimeError(f"the state is that of a layer with {what}: {found} instead of {wanted}")
+                raise RuntimeError(f"the state is that of a layer with {what}: {_difference(found, wanted)}")
 
     def extra_repr(self) -> str:
         return f"{self.family!r}, num_params={self.num_params}"

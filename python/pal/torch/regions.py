@@ -285,16 +285,21 @@ class RegionDistribution(Distribution):
         return values.reshape(*self.batch_shape, -1).to(self._given.device, self._point_dtype)
 
     @property
-    def covariance(self) -> Tensor:
+    def covariance_matrix(self) -> Tensor:
         """The covariance matrices of the variables; without derivatives."""
         n = self.event_shape[0]
         values = torch.from_numpy(np.stack([density.covariance() for density in self.densities()]))
         return values.reshape(*self.batch_shape, n, n).to(self._given.detach())
 
     @property
+    def covariance(self) -> Tensor:
+        """Another name of `covariance_matrix`."""
+        return self.covariance_matrix
+
+    @property
     def variance(self) -> Tensor:
         """The variances of the variables; without derivatives."""
-        return self.covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0)
+        return self.covariance_matrix.diagonal(dim1=-2, dim2=-1).clamp_min(0)
 
     def modes(self, **options: Any) -> list[Mode]:
         """The points of largest density in float64, with certificates; options as of

@@ -11,7 +11,7 @@
 //! reference, and are what GPUs compute.
 
 use burn::tensor::{DType, Device, Element, Tensor, TensorData};
-use pal::density::{Precision, RowInput};
+use pal::density::{DensityError, Precision, RegionForms, RegionPrecision, RowInput, RowLogProb};
 
 use super::{PalLayer, Points};
 
@@ -36,7 +36,6 @@ fn rows_of<T: Precision + Element>(
     rows: &Tensor<2>,
     points: &Points,
 ) -> Option<Tensor<1>> {
-    let [count, width] = rows.dims();
     let device = rows.device();
     let with_gradient = device.is_autodiff();
     let constant = rows.clone().detach();
@@ -49,8 +48,52 @@ fn rows_of<T: Precision + Element>(
         .family
         .log_prob_rows(input, &numbers, &points.coordinates, with_gradient)
         .expect("rows of outputs and points have the lengths that the layer asks for")?;
-    let values = Tensor::<1>::from_data(TensorData::new(computed.log_prob, [count]), (&device, layer.dtype));
-    let Some(gradient) = computed.gradient else { return Some(values) };
-    let gradient = Tensor::<2>::from_data(TensorData::new(gradient, [count, width]), (&device, layer.dtype));
-    Some(values + ((rows.clone() - constant) * gradient).sum_dim(1).squeeze_dim(1))
+    Some(with_gradient_of(rows, constant, computed, layer.dtype))
+}
+
+/// Log-densities as a tensor whose gradients with respect to the rows are those that were computed with them.
+fn with_gradient_of<T: Element>(
+    rows: &Tensor<2>,
+    constant: Tensor<2>,
+    computed: RowLogProb<T>,
+    dtype: DType,
+) -> Tensor<1> {
+    let ([count, width], device) = (rows.dims(), rows.device());
+    let values = Tensor::<1>::from_data(TensorData::new(computed.log_prob, [count]), (&device, dtype));
+    let Some(gradient) = computed.gradient else { return values };
+    let gradient = Tensor::<2>::from_data(TensorData::new(gradient, [count, width]), (&device, dtype));
+    values + ((rows.clone() - constant) * gradient).sum_dim(1).squeeze_dim(1)
+}
+
+/// Returns the log-densities of one point per row on the regions of the rows.
+pub(super) fn log_prob_on(
+    layer: &PalLayer,
+    input: RowInput,
+    rows: &Tensor<2>,
+    points: &[f64],
+    regions: &RegionForms,
+) -> Result<Tensor<1>, DensityError> {
+    match layer.dtype {
+        DType::F64 => rows_on::<f64>(layer, input, rows, points, regions),
+        _ => rows_on::<f32>(layer, input, rows, points, regions),
+    }
+}
+
+fn rows_on<T: RegionPrecision + Element>(
+    layer: &PalLayer,
+    input: RowInput,
+    rows: &Tensor<2>,
+    points: &[f64],
+    regions: &RegionForms,
+) -> Result<Tensor<1>, DensityError> {
+    let device = rows.device();
+    let constant = rows.clone().detach();
+    let numbers =
+        constant.clone().into_data().convert::<T>().try_to_vec::<T>().expect("they were converted to this type");
+    if numbers.iter().any(|x| !x.to_f64().is_finite()) {
+        let nan = TensorData::new(vec![f64::NAN; regions.len()], [regions.len()]);
+        return Ok(Tensor::from_data(nan, (&device, layer.dtype)));
+    }
+    let computed = regions.log_prob_rows(input, &numbers, points, device.is_autodiff())?;
+    Ok(with_gradient_of(rows, constant, computed, layer.dtype))
 }

@@ -19,7 +19,7 @@ mod sum_of_squares;
 use std::sync::{Arc, OnceLock};
 
 use burn::tensor::{Bool, DType, Device, Tensor, TensorData};
-use pal::density::{Density, DensityError, Family, RowInput};
+use pal::density::{Density, DensityError, Family, RegionForms, RowInput};
 use pal::formula::Formula;
 use pal::query::QueryError;
 use thiserror::Error;
@@ -253,6 +253,62 @@ impl PalLayer {
             Some(log_prob) if points.all_inside() => -log_prob.mean(),
             _ => self.loss(head.params(outputs), points),
         }
+    }
+
+    /// Returns the log-density of each point under its own row of `params`, on the region of that row
+    /// ([`Family::on_regions`]). The core computes it together with its gradient, on the CPU whatever the device.
+    ///
+    /// It is minus infinity outside the region of the row, with a gradient of zero; all are NaN if a parameter is not
+    /// finite.
+    ///
+    /// ```
+    /// use burn::tensor::{DType, Device, Tensor};
+    /// use pal::density::{Family, Knots, Settings, SplineSettings};
+    /// use pal::{formula::reals, region::{Region, RegionMap}};
+    /// use pal_burn::{PalLayer, to_f64_vec};
+    ///
+    /// let [x, y] = reals(["x", "y"]);
+    /// let square = Region::new(&(x.between(-1, 1) & y.between(-1, 1)).into())?;
+    /// let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(4), components: 2 });
+    /// let layer = PalLayer::new(&Family::new(&square, &settings)?, &Device::flex(), DType::F64)?;
+    /// // Two windows of a hall: one in the middle, and one in a corner, where a quarter of it is free.
+    /// let hall = RegionMap::new(&Region::new(&(x.between(0, 9) & y.between(0, 6)).into())?)?;
+    /// let views = hall.windows(&[4.0, 3.0, 0.0, 0.0], &[1.0], None, None)?;
+    /// let regions = layer.family().on_regions(&views)?;
+    /// // Zeros: the uniform density of each row.
+    /// let params = Tensor::zeros([2, layer.num_params()], (&Device::flex(), DType::F64));
+    /// let log_prob = to_f64_vec(layer.log_prob_on(params, &[0.5, 0.5, 0.5, 0.5], &regions)?);
+    /// assert!((log_prob[0] + 4f64.ln()).abs() < 1e-12 && log_prob[1].abs() < 1e-12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `params` does not have one row per region and [`PalLayer::num_params`] columns.
+    pub fn log_prob_on(
+        &self,
+        params: Tensor<2>,
+        points: &[f64],
+        regions: &RegionForms,
+    ) -> Result<Tensor<1>, DensityError> {
+        assert_eq!(params.dims(), [regions.len(), self.num_params()], "one row of parameters for each region");
+        fused::log_prob_on(self, RowInput::Parameters, &params, points, regions)
+    }
+
+    /// Returns log-densities like [`PalLayer::log_prob_on`], for outputs of a network that go through a head.
+    ///
+    /// # Panics
+    ///
+    /// If `outputs` does not have one row per region and [`StudentTHead::num_params`] columns.
+    pub fn log_prob_of_outputs_on(
+        &self,
+        head: &StudentTHead,
+        outputs: Tensor<2>,
+        points: &[f64],
+        regions: &RegionForms,
+    ) -> Result<Tensor<1>, DensityError> {
+        assert_eq!(outputs.dims(), [regions.len(), head.num_params()], "one row of outputs for each region");
+        fused::log_prob_on(self, RowInput::StudentT, &outputs, points, regions)
     }
 
     /// Returns log-densities like [`PalLayer::log_prob`], normalised by a normaliser of another region on the same

@@ -5,11 +5,13 @@
 //! a file.
 
 mod flow;
+mod kernel;
 mod mixture;
 mod pal;
 mod plan;
 mod relaxed;
 
+use ::pal::density::RegionForms;
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use thiserror::Error;
@@ -17,9 +19,10 @@ use thiserror::Error;
 use crate::weights::numbers;
 
 pub use flow::{Flow, FlowSettings};
+pub use kernel::KernelPredictor;
 pub use mixture::{Mixture, MixtureSettings};
 pub use pal::PalPredictor;
-pub use plan::{Plan, Predictor, PredictorKind};
+pub use plan::{Plan, Predictor, PredictorKind, RegionPlan, WindowPlan};
 pub use relaxed::{Relaxed, RelaxedSettings};
 
 /// Why a predictor cannot be built, evaluated or sampled.
@@ -48,6 +51,8 @@ pub struct Batch {
     pub points: Vec<f64>,
     /// Coordinates per point.
     pub dimension: usize,
+    /// One region per row, where rows have regions of their own. Predictors without guarantees ignore them.
+    pub regions: Option<RegionForms>,
     /// The training step that the batch is for, counted from 0. Predictors that draw random numbers or whose loss
     /// changes during training read it.
     pub step: u64,
@@ -73,6 +78,19 @@ pub trait Trainable: Module {
     /// Returns the loss that training minimises: by default the mean negative log-likelihood.
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         Ok(-self.log_prob(batch)?.mean())
+    }
+
+    /// Draws `count` points for each row of inputs as [`Trainable::sample`] does, on the region of the row where rows have
+    /// regions of their own. Predictors without guarantees ignore the regions.
+    fn sample_on(
+        &self,
+        inputs: Option<Tensor<2>>,
+        regions: Option<&RegionForms>,
+        count: usize,
+        seed: u64,
+    ) -> Result<Vec<f64>, PredictorError> {
+        let _ = regions;
+        self.sample(inputs, count, seed)
     }
 
     /// Draws `count` points for each row of inputs, or `count` points in all where there are no inputs.

@@ -1,5 +1,6 @@
 //! A network with a [`PalLayer`] on top: the conditional density `p(y | x)` of the PAL paper, Eq. (PAL).
 
+use ::pal::density::{Density, RegionForms};
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -65,6 +66,17 @@ impl PalPredictor {
         }
     }
 
+    /// Returns log-densities of the points of a batch on the regions of their rows.
+    fn log_prob_on(&self, batch: &Batch, regions: &RegionForms) -> Result<Tensor<1>, PredictorError> {
+        let outputs = self.network.forward(batch.inputs.clone());
+        let one_for_all = outputs.dims()[0] == 1 && batch.len() > 1;
+        let outputs = if one_for_all { outputs.repeat_dim(0, batch.len()) } else { outputs };
+        Ok(match &self.head {
+            Some(head) => self.layer.log_prob_of_outputs_on(head, outputs, &batch.points, regions)?,
+            None => self.layer.log_prob_on(outputs, &batch.points, regions)?,
+        })
+    }
+
     /// Returns one parameter vector per row of inputs in float64, for queries; one vector where there are no inputs.
     pub fn params(&self, inputs: Option<Tensor<2>>) -> Vec<f64> {
         to_f64_vec(self.forward(inputs))
@@ -73,6 +85,9 @@ impl PalPredictor {
 
 impl Trainable for PalPredictor {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
+        if let Some(regions) = &batch.regions {
+            return self.log_prob_on(batch, regions);
+        }
         let points = self.layer.points(&batch.points)?;
         let outputs = self.network.forward(batch.inputs.clone());
         Ok(match &self.head {
@@ -82,6 +97,9 @@ impl Trainable for PalPredictor {
     }
 
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
+        if let Some(regions) = &batch.regions {
+            return Ok(-self.log_prob_on(batch, regions)?.mean());
+        }
         let points = self.layer.points(&batch.points)?;
         let outputs = self.network.forward(batch.inputs.clone());
         Ok(match &self.head {
@@ -97,5 +115,21 @@ impl Trainable for PalPredictor {
             None => family.density(&params)?.sample(count, seed)?,
             Some(_) => family.sample(&params, count, seed)?,
         })
+    }
+
+    fn sample_on(
+        &self,
+        inputs: Option<Tensor<2>>,
+        regions: Option<&RegionForms>,
+        count: usize,
+        seed: u64,
+    ) -> Result<Vec<f64>, PredictorError> {
+        let Some(regions) = regions else { return self.sample(inputs, count, seed) };
+        let densities = regions.densities(&self.params(inputs))?;
+        let draw = |(row, density): (usize, &Density)| {
+            Ok(density.sampler()?.sample_from(row as u64 * count as u64, count, seed))
+        };
+        let parts = densities.iter().enumerate().map(draw).collect::<Result<Vec<_>, PredictorError>>()?;
+        Ok(parts.concat())
     }
 }

@@ -1,14 +1,16 @@
 //! Any one of the predictors, built from a plan that can be written to a file.
 
-use ::pal::density::Family;
+use ::pal::density::{DensityError, Family, RegionForms};
 use ::pal::formula::Constraint;
+use ::pal::kernel::{KernelFamily, KernelSettings};
+use ::pal::region::Region;
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Flow, FlowSettings, Mixture, MixtureSettings, PalPredictor, PredictorError, Relaxed, RelaxedSettings,
-    Scaler, Trainable,
+    Batch, Flow, FlowSettings, KernelPredictor, Mixture, MixtureSettings, PalPredictor, PredictorError, Relaxed,
+    RelaxedSettings, Scaler, Trainable,
 };
 use crate::network::Network;
 use crate::{PalLayer, StudentTHead, weights};
@@ -24,6 +26,13 @@ pub enum PredictorKind {
         /// Whether the network speaks through a [`StudentTHead`] instead of giving the parameters of the family itself.
         #[serde(default)]
         student_t: bool,
+    },
+    /// A network whose outputs are kernels in the plane, with all mass on the constraint.
+    Kernel {
+        /// The number of components.
+        components: usize,
+        /// The number of units of each hidden layer.
+        hidden: Vec<usize>,
     },
     /// A mixture of Gaussians.
     Mixture {
@@ -68,6 +77,69 @@ pub struct Plan {
     pub output_scaler: Scaler,
     /// Whether weights are float64 rather than float32.
     pub float64: bool,
+    /// Where the region of each row comes from, if rows have regions of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regions: Option<RegionPlan>,
+}
+
+/// Which columns of the data tell the region of a row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RegionPlan {
+    /// The column that names the map of a row; `None` if all rows have the same map.
+    pub map: Option<String>,
+    /// The window of the map that is the region of a row; `None` if it is the whole map.
+    pub window: Option<WindowPlan>,
+}
+
+/// Windows of a map, from columns of the data. Coordinates are in the order of the variables.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WindowPlan {
+    /// Half of the width of a window along each local axis.
+    pub half_width: Vec<f64>,
+    /// The columns of the centre.
+    pub centre: Vec<String>,
+    /// The columns of the heading, if windows are turned.
+    pub heading: Option<Vec<String>>,
+    /// The inputs that are places of the map, one name for each coordinate of each place. The network sees them in local
+    /// coordinates.
+    pub places: Vec<String>,
+}
+
+impl WindowPlan {
+    /// Fails if the numbers of columns do not fit the variables, or a half width is not positive.
+    pub fn check(&self, inputs: &[String], variables: usize) -> Result<(), String> {
+        let WindowPlan { half_width, centre, heading, places } = self;
+        let count = |what: &str, given: usize| match given == variables {
+            true => Ok(()),
+            false => Err(format!("{given} {what} of windows, but there are {variables} variables; give one for each")),
+        };
+        count("half widths", half_width.len())?;
+        count("columns for the centre", centre.len())?;
+        if let Some(bad) = half_width.iter().find(|w| !(w.is_finite() && **w > 0.0)) {
+            return Err(format!("a half width of windows is {bad}; it must be a positive number"));
+        }
+        if let Some(heading) = heading {
+            if variables != 2 {
+                return Err(format!(
+                    "windows can be turned in the plane only, and there are {variables} variables: leave the heading out"
+                ));
+            }
+            count("columns for the heading", heading.len())?;
+        }
+        if places.len() % variables.max(1) != 0 {
+            let given = places.len();
+            return Err(format!(
+                "{given} columns for places of the map; give {variables} for each place, in the order of the variables"
+            ));
+        }
+        for (k, name) in places.iter().enumerate() {
+            if !inputs.contains(name) || places[..k].contains(name) {
+                let trouble = if inputs.contains(name) { "is given twice" } else { "is not an input" };
+                return Err(format!("the column `{name}` for a place of the map {trouble}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Any one of the predictors.
@@ -76,6 +148,8 @@ pub struct Plan {
 pub enum Predictor {
     /// A network with a [`PalLayer`].
     Pal(PalPredictor),
+    /// A network whose outputs are kernels.
+    Kernel(KernelPredictor),
     /// A mixture of Gaussians.
     Mixture(Mixture),
     /// A neural spline flow.
@@ -95,7 +169,9 @@ impl Plan {
         let wrong = |what: String| Err(PredictorError::Unsuitable(what));
         let (hidden, sizes) = match &self.kind {
             PredictorKind::Pal { hidden, .. } | PredictorKind::Relaxed { hidden, .. } => (hidden, vec![]),
-            PredictorKind::Mixture { components, hidden } => (hidden, vec![("components", *components, usize::MAX)]),
+            PredictorKind::Mixture { components, hidden } | PredictorKind::Kernel { components, hidden } => {
+                (hidden, vec![("components", *components, usize::MAX)])
+            }
             PredictorKind::Flow { transforms, bins, hidden } => {
                 (hidden, vec![("transformations", *transforms, usize::MAX), ("bins", *bins, MAX_BINS)])
             }
@@ -112,6 +188,9 @@ impl Plan {
             return wrong(format!(
                 "{outputs} outputs for a constraint with {variables} variables; there is one for each"
             ));
+        }
+        if let Some(RegionPlan { window: Some(window), .. }) = &self.regions {
+            window.check(&self.inputs, self.outputs.len()).map_err(PredictorError::Unsuitable)?;
         }
         for (what, scaler, columns) in
             [("input", &self.input_scaler, self.inputs.len()), ("output", &self.output_scaler, self.outputs.len())]
@@ -140,6 +219,7 @@ impl Plan {
         let gaussian = 1.0 + 2.0 * n + n * (n - 1.0) / 2.0;
         match &self.kind {
             PredictorKind::Pal { hidden, .. } => behind(hidden, 1.0),
+            PredictorKind::Kernel { components, hidden } => behind(hidden, *components as f64),
             PredictorKind::Mixture { components, hidden } => behind(hidden, *components as f64 * gaussian),
             PredictorKind::Relaxed { hidden, .. } => behind(hidden, gaussian),
             PredictorKind::Flow { transforms, bins, hidden } => {
@@ -182,6 +262,14 @@ impl Plan {
                     PalPredictor::new(network(layer.num_params()), layer)
                 })
             }
+            PredictorKind::Kernel { components, hidden } => {
+                let region = Region::new(constraint).map_err(DensityError::from)?;
+                let family = KernelFamily::new(&region, &KernelSettings { components: *components })?;
+                Predictor::Kernel(KernelPredictor::new(
+                    Network::new(inputs, hidden, family.num_params(), device),
+                    family,
+                ))
+            }
             PredictorKind::Mixture { components, hidden } => Predictor::Mixture(mixture(*components, hidden)),
             PredictorKind::Flow { transforms, bins, hidden } => {
                 let (transforms, bins, hidden) = (*transforms, *bins, hidden.clone());
@@ -205,6 +293,8 @@ impl Predictor {
     pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<Predictor, PredictorError> {
         Ok(match self {
             Predictor::Pal(predictor) => Predictor::Pal(predictor.start(first, points, seed)?),
+            // Kernels begin all over the region.
+            Predictor::Kernel(predictor) => Predictor::Kernel(predictor),
             Predictor::Mixture(predictor) => Predictor::Mixture(predictor.start(points, seed)),
             Predictor::Flow(predictor) => Predictor::Flow(predictor),
             Predictor::Relaxed(predictor) => Predictor::Relaxed(predictor.start(points, seed)),
@@ -216,6 +306,7 @@ impl Trainable for Predictor {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.log_prob(batch),
+            Predictor::Kernel(predictor) => predictor.log_prob(batch),
             Predictor::Mixture(predictor) => predictor.log_prob(batch),
             Predictor::Flow(predictor) => predictor.log_prob(batch),
             Predictor::Relaxed(predictor) => predictor.log_prob(batch),
@@ -225,6 +316,7 @@ impl Trainable for Predictor {
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.loss(batch),
+            Predictor::Kernel(predictor) => predictor.loss(batch),
             Predictor::Mixture(predictor) => predictor.loss(batch),
             Predictor::Flow(predictor) => predictor.loss(batch),
             Predictor::Relaxed(predictor) => predictor.loss(batch),
@@ -234,9 +326,23 @@ impl Trainable for Predictor {
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.sample(inputs, count, seed),
+            Predictor::Kernel(predictor) => predictor.sample(inputs, count, seed),
             Predictor::Mixture(predictor) => predictor.sample(inputs, count, seed),
             Predictor::Flow(predictor) => predictor.sample(inputs, count, seed),
             Predictor::Relaxed(predictor) => predictor.sample(inputs, count, seed),
+        }
+    }
+
+    fn sample_on(
+        &self,
+        inputs: Option<Tensor<2>>,
+        regions: Option<&RegionForms>,
+        count: usize,
+        seed: u64,
+    ) -> Result<Vec<f64>, PredictorError> {
+        match self {
+            Predictor::Pal(predictor) => predictor.sample_on(inputs, regions, count, seed),
+            _ => self.sample(inputs, count, seed),
         }
     }
 }

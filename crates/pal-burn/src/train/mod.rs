@@ -6,16 +6,17 @@ mod rows;
 
 use std::time::{Duration, Instant};
 
+use pal::density::DensityError;
 use pal::formula::Membership;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::optimiser::{Optimiser, OptimiserSettings};
-use crate::predictor::{PredictorError, Trainable, to_f64, to_f64_vec};
+use crate::predictor::{Batch, PredictorError, Trainable, to_f64, to_f64_vec};
 use crate::weights::{self, Real};
 
 pub use checkpoint::CheckpointError;
-pub use rows::{Rows, Split, SplitError};
+pub use rows::{RowRegions, Rows, Split, SplitError};
 
 /// How to train.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -198,7 +199,8 @@ impl<M: Trainable, T: Real> Trainer<M, T> {
     }
 
     fn step(&mut self, train: &Rows, chosen: &[usize]) -> Result<f64, TrainError> {
-        let loss = self.predictor.loss(&train.batch(chosen, self.steps))?;
+        let batch = train.batch(chosen, self.steps).map_err(PredictorError::from)?;
+        let loss = self.predictor.loss(&batch)?;
         let value = to_f64(loss.clone());
         if value.is_finite() {
             self.predictor = self.optimiser.step(self.predictor.clone(), loss.backward());
@@ -238,10 +240,11 @@ impl Violation {
     }
 }
 
-/// Draws at least `samples` points and counts those outside the constraint.
+/// Draws at least `samples` points and counts those outside the constraint, or outside the region of their own row where
+/// rows have regions.
 ///
-/// With inputs, the same number of points is drawn for each of at most [`MAX_INPUT_ROWS`] rows, evenly spaced in
-/// `rows`.
+/// With inputs or regions, the same number of points is drawn for each of at most [`MAX_INPUT_ROWS`] rows, evenly spaced
+/// in `rows`.
 pub fn violation<M: Trainable>(
     predictor: &M,
     rows: &Rows,
@@ -250,14 +253,14 @@ pub fn violation<M: Trainable>(
     seed: u64,
 ) -> Result<Violation, PredictorError> {
     let mut total = Violation { samples: 0, outside: 0 };
-    let mut count = |points: Vec<f64>| {
-        let inside = membership.contains_batch(&points);
+    let mut count = |inside: Vec<bool>| {
         total.samples += inside.len();
         total.outside += inside.iter().filter(|inside| !**inside).count();
     };
-    if rows.columns == 0 {
+    if rows.columns == 0 && rows.regions.is_none() {
         for (block, from) in (0..samples).step_by(BLOCK).enumerate() {
-            count(predictor.sample(None, BLOCK.min(samples - from), block_seed(seed, block))?);
+            let points = predictor.sample(None, BLOCK.min(samples - from), block_seed(seed, block))?;
+            count(membership.contains_batch(&points));
         }
         return Ok(total);
     }
@@ -265,7 +268,16 @@ pub fn violation<M: Trainable>(
     let chosen: Vec<usize> = (0..rows.len()).step_by(step).collect();
     let per_row = samples.div_ceil(chosen.len().max(1));
     for (block, chosen) in chosen.chunks((BLOCK / per_row.max(1)).max(1)).enumerate() {
-        count(predictor.sample(rows.batch(chosen, 0).inputs, per_row, block_seed(seed, block))?);
+        let Batch { inputs, regions, .. } = rows.batch(chosen, 0)?;
+        let points = predictor.sample_on(inputs, regions.as_ref(), per_row, block_seed(seed, block))?;
+        count(match &rows.regions {
+            None => membership.contains_batch(&points),
+            Some(all) => {
+                let of_samples: Vec<usize> = chosen.iter().flat_map(|row| vec![*row; per_row]).collect();
+                let regions = all.regions().select(&of_samples).map_err(DensityError::from)?;
+                regions.contains(&points).map_err(DensityError::from)?
+            }
+        });
     }
     Ok(total)
 }
@@ -286,7 +298,7 @@ pub fn evaluate<M: Trainable>(predictor: &M, rows: &Rows) -> Result<f64, Predict
     let all: Vec<usize> = (0..rows.len()).collect();
     let mut sum = 0.0;
     for chosen in all.chunks(CHUNK) {
-        sum += to_f64_vec(predictor.log_prob(&rows.batch(chosen, 0))?).iter().sum::<f64>();
+        sum += to_f64_vec(predictor.log_prob(&rows.batch(chosen, 0)?)?).iter().sum::<f64>();
     }
     Ok(sum / rows.len().max(1) as f64)
 }

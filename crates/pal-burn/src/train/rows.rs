@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use burn::tensor::{DType, Device};
+use pal::density::{DensityError, Family, RegionForms};
 use pal::random::Stream;
+use pal::region::RegionBatch;
 use thiserror::Error;
 
 use crate::predictor::{Batch, matrix};
@@ -19,6 +21,8 @@ pub struct Rows {
     pub points: Vec<f64>,
     /// The number of coordinates per point.
     pub dimension: usize,
+    /// The regions of the rows, where each has its own.
+    pub regions: Option<RowRegions>,
     /// The device that batches are put on.
     pub device: Device,
     /// The precision of the inputs of batches.
@@ -36,13 +40,19 @@ impl Rows {
         self.points.is_empty()
     }
 
-    /// Makes a batch of the chosen rows, for the given step of training.
-    pub fn batch(&self, chosen: &[usize], step: u64) -> Batch {
+    /// Makes a batch of the chosen rows, for the given step of training. Fails if the regions of the rows have to be
+    /// compiled and cannot be.
+    pub fn batch(&self, chosen: &[usize], step: u64) -> Result<Batch, DensityError> {
         let inputs = (self.columns > 0).then(|| {
             let values = pick(&self.inputs, self.columns, chosen);
             matrix(&values, self.columns, &self.device, self.dtype)
         });
-        Batch { inputs, points: pick(&self.points, self.dimension, chosen), dimension: self.dimension, step }
+        let regions = match &self.regions {
+            Some(regions) => regions.select(chosen)?,
+            None => None,
+        };
+        let points = pick(&self.points, self.dimension, chosen);
+        Ok(Batch { inputs, points, dimension: self.dimension, regions, step })
     }
 
     /// Returns the order of the rows in an epoch.
@@ -55,6 +65,51 @@ impl Rows {
 
 fn pick(values: &[f64], columns: usize, chosen: &[usize]) -> Vec<f64> {
     chosen.iter().flat_map(|row| &values[row * columns..(row + 1) * columns]).copied().collect()
+}
+
+/// The regions of rows, one each.
+///
+/// ```
+/// use pal::density::{Family, Knots, Settings, SplineSettings};
+/// use pal::{formula::reals, region::{Region, RegionMap}};
+/// use pal_burn::RowRegions;
+///
+/// let [x, y] = reals(["x", "y"]);
+/// let map = RegionMap::new(&Region::new(&(x.between(0, 9) & y.between(0, 9) & (&x + &y).ge(3)).into())?)?;
+/// let windows = map.windows(&[2.0, 2.0, 5.0, 5.0], &[1.0], None, None)?;
+/// let square = Region::new(&(x.between(-1, 1) & y.between(-1, 1)).into())?;
+/// let family = Family::new(&square, &Settings::Spline(SplineSettings { knots: Knots::Uniform(4), components: 2 }))?;
+/// let regions = RowRegions::Compiled(family.on_regions(&windows)?);
+/// assert_eq!(regions.regions().len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub enum RowRegions {
+    /// Compiled beforehand: no work in a step, memory for every row.
+    Compiled(RegionForms),
+    /// Compiled for every batch anew on the grid of the family, for data whose forms would take too much memory.
+    InSteps(Family, RegionBatch),
+    /// Not compiled, for predictors without guarantees: samples are compared with the regions, and nothing else.
+    ForSamples(RegionBatch),
+}
+
+impl RowRegions {
+    /// Returns the regions of all rows.
+    pub fn regions(&self) -> &RegionBatch {
+        match self {
+            RowRegions::Compiled(forms) => forms.regions(),
+            RowRegions::InSteps(_, regions) | RowRegions::ForSamples(regions) => regions,
+        }
+    }
+
+    /// Returns the compiled regions of the chosen rows, if they are compiled at all.
+    fn select(&self, chosen: &[usize]) -> Result<Option<RegionForms>, DensityError> {
+        Ok(match self {
+            RowRegions::Compiled(forms) => Some(forms.select(chosen)?),
+            RowRegions::InSteps(family, regions) => Some(family.on_regions(&regions.select(chosen)?)?),
+            RowRegions::ForSamples(_) => None,
+        })
+    }
 }
 
 /// Shuffles items by the method of Fisher and Yates.

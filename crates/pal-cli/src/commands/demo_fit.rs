@@ -107,7 +107,7 @@ pub fn present(campus: &Constraint, directory: &Path, out: &mut impl Write, glob
 
 fn draw(saved: &Saved, campus: &Constraint, title: &str, summary: &Summary, global: Global) -> Result<Vec<u8>> {
     let progress = Progress::new("drawing", !global.quiet);
-    let data = |points: &[f64]| Data { inputs: Vec::new(), points: points.to_vec(), dimension: 2 };
+    let data = |points: &[f64]| Data { inputs: Vec::new(), points: points.to_vec(), dimension: 2, regions: None };
     let density = |points: &[f64]| match saved.log_prob(&data(points)) {
         Ok(logs) => logs.into_iter().map(f64::exp).collect(),
         Err(_) => vec![0.0; points.len() / 2],

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use crate::learn::{DataReader, Saved, mean, parse_names};
+use crate::learn::{DataReader, OtherMaps, RowConstraint, Saved, mean, parse_names};
 use crate::model_file::names;
 use crate::numbers::finite;
 use crate::progress::Progress;
@@ -39,6 +39,8 @@ pub struct Args {
     /// the columns of the training [default: those of the training]
     #[arg(long, alias = "columns", value_name = "NAMES", value_parser = parse_names)]
     outputs: Option<std::vec::Vec<String>>,
+    #[command(flatten)]
+    maps: OtherMaps,
     /// Leave out rows that are incomplete, not finite or outside the constraint, and say how many
     #[arg(long)]
     drop_invalid: bool,
@@ -86,8 +88,10 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     }
     columns.check(&names(saved.constraint()))?;
     let membership = saved.constraint().membership()?;
-    let source =
-        DataReader { columns: &columns, group: None, membership: &membership, drop_invalid: args.drop_invalid };
+    let (plan, map) = saved.regions();
+    let reader = args.maps.reader(plan, map, &saved.columns(), &args.model)?;
+    let constraint = reader.as_ref().map_or(RowConstraint::Same(&membership), RowConstraint::Own);
+    let source = DataReader { columns: &columns, group: None, constraint, drop_invalid: args.drop_invalid };
     let (data, _, dropped) = source.read(&args.data)?;
     ensure!(data.rows() > 0, "{}: no rows to evaluate", args.data.display());
     let logs = saved.log_prob(&data).with_context(|| name.clone())?;

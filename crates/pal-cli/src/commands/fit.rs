@@ -17,15 +17,15 @@ use crate::{Global, Outcome};
 /// model.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    pal fit --constraint map.geojson --data tracks.csv --columns x,y --group trajectory_id -o density.safetensors\n  \
+    pal fit --constraint map.geojson --data tracks.csv --outputs x,y --group trajectory_id -o density.safetensors\n  \
     pal fit --constraint map.geojson --data tracks.csv --knots 20 --components 16 --json -o density.safetensors\n  \
     pal fit --constraint map.geojson --data tracks.csv --baseline gmm --components 100 -o gmm.safetensors\n\n\
     Exit codes: 0 done, 1 stopped by Ctrl-C with the best model so far, 2 error")]
 pub struct Args {
     /// The columns of the point, in the order of the variables of the constraint. If they are the variables in another
     /// order, the model has that order [default: the names of the variables]
-    #[arg(long, value_name = "NAMES", value_parser = parse_names)]
-    columns: Option<std::vec::Vec<String>>,
+    #[arg(long, alias = "columns", value_name = "NAMES", value_parser = parse_names)]
+    outputs: Option<std::vec::Vec<String>>,
     #[command(flatten)]
     learning: Learning,
 }
@@ -36,8 +36,8 @@ pub fn run(args: Args, global: Global) -> Result<Outcome> {
 
 /// Fits and returns the summary, without printing it.
 pub fn summary(args: Args, global: Global) -> Result<Option<Summary>> {
-    let Args { columns, learning } = args;
-    let outputs = match columns {
+    let Args { outputs, learning } = args;
+    let outputs = match outputs {
         Some(names) => names,
         None => learning.variables()?,
     };

@@ -13,6 +13,7 @@ pub mod eval;
 pub mod fit;
 pub mod integrate;
 pub mod logprob;
+pub mod man;
 pub mod marginal;
 pub mod mode;
 pub mod model;

@@ -84,7 +84,10 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.or_all().of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
-        let many = args.condition.is_empty() && densities.len() >= MANY && is_small(model.family());
+        let many = args.condition.is_empty()
+            && model.regions().is_none()
+            && densities.len() >= MANY
+            && is_small(model.family());
         let known = if many { Some(args.batch(&model, rows.clone())?) } else { None };
         Ok::<_, anyhow::Error>((rows, densities, known))
     };

@@ -120,7 +120,7 @@ pub fn draw(
         let rows = options.row.or_first();
         ensure!(rows != RowChoice::All, "--row all: a picture shows one density; give the number of its row");
         let row = rows.of(&model)?.start;
-        let density = options.given.fix(model.family().density(model_file::params(&model, row))?)?;
+        let density = options.given.fix(model.density(row)?)?;
         let subtitle = settings.title.as_ref().map(|_| model.family().kind().description() + &options.given.text());
         let (mut report, picture) = options.picture(&density, subtitle, settings, progress)?;
         report.row = row;

@@ -84,7 +84,7 @@ fn answers(args: &Args, model: &Model, global: Global) -> Result<(usize, Vec<Vec
     let _progress = Progress::waiting("integrating", !global.quiet);
     let family = model.family();
     let rows = args.row.or_all().of(model)?;
-    if !args.condition.given().is_empty() {
+    if !args.condition.given().is_empty() || model.regions().is_some() {
         let densities = args.condition.densities(model, rows.clone())?;
         let probability = |text: &String| -> Result<Vec<f64>> {
             let of = |density: &Density| -> Result<f64> {

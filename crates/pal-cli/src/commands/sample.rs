@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::Density;
+use pal::density::{Density, RegionForms};
 use pal::query::{QueryError, Sampler};
 
 use crate::listing::{Listing, numbered, with_row};
@@ -44,6 +44,10 @@ pub struct Args {
     condition: ConditionOptions,
     #[command(flatten)]
     row: RowOption,
+    /// For models whose rows are windows: write places of the map instead of local coordinates. They are rounded, so that
+    /// a sample at a wall can come out beyond it by as much
+    #[arg(long)]
+    map_coordinates: bool,
     /// The .csv or .npy file to write; without it samples are printed as CSV
     #[arg(long, short, value_name = "TABLE")]
     output: Option<PathBuf>,
@@ -63,6 +67,17 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
     table::check_output(args.output.as_deref())?;
     let model = args.model.load()?;
+    if args.map_coordinates {
+        ensure!(
+            model.regions().is_some(),
+            "--map-coordinates: {} has no windows; its coordinates are those of the constraint",
+            args.model.name()
+        );
+        ensure!(
+            args.condition.given().is_empty(),
+            "--map-coordinates needs all local coordinates, and --given takes one away"
+        );
+    }
     let prepare = || -> Result<(Vec<usize>, Vec<Density>, Vec<Sampler>)> {
         let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.or_first().of(&model)?;
@@ -81,6 +96,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let many = args.row.or_first() == RowChoice::All;
     let width = variables.len();
     let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
+    let local = if args.map_coordinates { model.regions().map(RegionForms::regions) } else { None };
     let interrupted = limits::listen();
     let watched = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
     let total = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(rows.len());
@@ -97,6 +113,10 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
                     Some(table) => {
                         sampler.transform(&table.values[first as usize * (width + 1)..][..size * (width + 1)])?
                     }
+                };
+                let samples = match local {
+                    None => samples,
+                    Some(regions) => regions.select(&vec![*row; size])?.to_map(&samples)?,
                 };
                 sink(&numbered(many.then_some(*row), samples, width))?;
                 progress.advance(size);

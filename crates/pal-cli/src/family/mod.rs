@@ -11,6 +11,7 @@ mod sum_of_squares;
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use pal::density::{Conditioning, DensityError, Family, Settings};
+use pal::kernel::KernelSettings;
 use pal::region::Region;
 
 use knots_at::KnotsAt;
@@ -47,6 +48,11 @@ trait KindOptions {
     /// Whether a network can give location, scale and tail of the components instead of all parameters
     /// (`--head student-t`).
     fn has_student_t_head(&self) -> bool {
+        false
+    }
+
+    /// Whether every row can have a region of its own.
+    fn has_row_regions(&self) -> bool {
         false
     }
 
@@ -92,6 +98,8 @@ kinds! {
     histogram: histogram::HistogramOptions,
 }
 
+/// The name of mixtures of kernels, which are no family on a grid: there is nothing to compile before training.
+const KERNEL: &str = "kernel";
 const COMPONENTS: &str = "--components";
 const KNOTS_AT: &str = "--knots-at";
 
@@ -111,12 +119,15 @@ impl SharedOptions {
 }
 
 fn names() -> PossibleValuesParser {
-    KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about)).collect::<Vec<_>>().into()
+    let kinds = KINDS.iter().map(|kind| PossibleValue::new(kind.name).help(kind.about));
+    let about = "Kernels with a place, scales and a direction of their own, for 2 variables; for train and fit only";
+    kinds.chain([PossibleValue::new(KERNEL).help(about)]).collect::<Vec<_>>().into()
 }
 
 fn components_help() -> String {
     let default = |kind: &Kind| format!("{} for {}", (kind.default_components)(), kind.name);
-    let defaults: Vec<String> = KINDS.iter().map(default).collect();
+    let kernels = format!("{} for {KERNEL}", KernelSettings::default().components);
+    let defaults: Vec<String> = KINDS.iter().map(default).chain([kernels]).collect();
     format!("The number of components of the mixture, or of squares in the sum [default: {}]", defaults.join(", "))
 }
 
@@ -142,9 +153,15 @@ impl FamilyOptions {
         self.shared.components
     }
 
-    fn chosen(&self) -> (Kind, &dyn KindOptions) {
-        let found = self.kinds().into_iter().find(|(kind, _)| kind.name == self.family);
-        found.expect("the parser of arguments lets only names of kinds through")
+    /// The settings of a mixture of kernels, if that was chosen.
+    pub fn kernels(&self) -> Option<KernelSettings> {
+        let usual = KernelSettings::default().components;
+        (self.family == KERNEL).then(|| KernelSettings { components: self.components().unwrap_or(usual) })
+    }
+
+    /// The chosen kind; `None` for kernels.
+    fn chosen(&self) -> Option<(Kind, &dyn KindOptions)> {
+        self.kinds().into_iter().find(|(kind, _)| kind.name == self.family)
     }
 
     /// The names of the kinds that have some property.
@@ -158,8 +175,7 @@ impl FamilyOptions {
             let own: Vec<&str> = options.options().into_iter().map(|(option, _)| option).collect();
             [&own[..], kind.shared_options, &[COMPONENTS]].concat()
         };
-        let (kind, options) = self.chosen();
-        let instead = taken(kind, options);
+        let instead = self.chosen().map_or_else(|| vec![COMPONENTS], |(kind, options)| taken(kind, options));
         let all = self.kinds().into_iter().flat_map(|(_, options)| options.options()).chain(self.shared.options());
         let foreign = all.filter(|(_, given)| *given).find(|(option, _)| !instead.contains(option));
         if let Some((option, _)) = foreign {
@@ -183,14 +199,26 @@ impl FamilyOptions {
     /// Fails if `--check` was given where there is no basis to measure.
     pub fn check_conditioning(&self) -> Result<()> {
         let others = || listed(&self.names_where(|_, options| options.has_conditioning()));
-        let has = self.chosen().1.has_conditioning();
+        let has = self.chosen().is_some_and(|(_, options)| options.has_conditioning());
         ensure!(has, "--check is for {}; this family has no basis of polynomials", others());
         Ok(())
     }
 
     /// Whether a network can have the head `student-t`.
     pub fn has_student_t_head(&self) -> bool {
-        self.chosen().1.has_student_t_head()
+        self.chosen().is_some_and(|(_, options)| options.has_student_t_head())
+    }
+
+    /// Fails if rows cannot have regions of their own with this kind of family.
+    pub fn check_regions(&self) -> Result<()> {
+        let others = || listed(&self.names_where(|_, options| options.has_row_regions()));
+        ensure!(
+            self.chosen().is_some_and(|(_, options)| options.has_row_regions()),
+            "--family {}: rows can have regions of their own with {} only",
+            self.family,
+            others()
+        );
+        Ok(())
     }
 
     /// Fails if `--head` was given where there is nothing to choose: for other kinds, and for baselines.
@@ -209,7 +237,9 @@ impl FamilyOptions {
     /// itself.
     pub fn compile_for(&self, region: &Region, student_t_head: bool) -> Result<Family> {
         let n = region.dimension();
-        let (_, options) = self.chosen();
+        let Some((_, options)) = self.chosen() else {
+            bail!("--family {KERNEL} has nothing to compile; it is for `pal train` and `pal fit`");
+        };
         if let Some(most) = options.max_dimension().filter(|most| n > *most) {
             let others = listed(&self.names_where(|_, other| other.max_dimension().is_none_or(|most| n <= most)));
             bail!("--family {} is for 1 to {most} variables, the constraint has {n}; use {others}", self.family);
@@ -222,7 +252,7 @@ impl FamilyOptions {
 
     /// How well the basis of a compiled family is conditioned, if it has one.
     pub fn conditioning(&self, family: &Family) -> Option<Conditioning> {
-        self.chosen().1.conditioning(family)
+        self.chosen().and_then(|(_, options)| options.conditioning(family))
     }
 }
 

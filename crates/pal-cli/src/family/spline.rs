@@ -55,6 +55,10 @@ impl KindOptions for SplineOptions {
     fn has_student_t_head(&self) -> bool {
         true
     }
+
+    fn has_row_regions(&self) -> bool {
+        true
+    }
 }
 
 /// A product of normal densities, with its weight in a mixture.

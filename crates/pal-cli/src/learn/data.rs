@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use pal::formula::{Constraint, Membership};
+use pal::region::RegionBatch;
 use pal_burn::Split;
+
+use super::regions::{MapNames, RegionReader};
 
 use crate::input;
 use crate::model_file::names;
@@ -84,6 +87,8 @@ pub struct Data {
     pub points: Vec<f64>,
     /// The number of coordinates of a point.
     pub dimension: usize,
+    /// The regions of the rows, where each has its own. Points are then in local coordinates.
+    pub regions: Option<RegionBatch>,
 }
 
 impl Data {
@@ -91,16 +96,17 @@ impl Data {
         self.points.len() / self.dimension.max(1)
     }
 
-    fn pick(&self, rows: &[usize]) -> Data {
+    fn pick(&self, rows: &[usize]) -> Result<Data> {
         let width = self.inputs.len() / self.rows().max(1);
         let take = |values: &[f64], width: usize| -> Vec<f64> {
             rows.iter().flat_map(|row| &values[row * width..(row + 1) * width]).copied().collect()
         };
-        Data {
+        Ok(Data {
             inputs: take(&self.inputs, width),
             points: take(&self.points, self.dimension),
             dimension: self.dimension,
-        }
+            regions: self.regions.as_ref().map(|regions| regions.select(rows)).transpose()?,
+        })
     }
 }
 
@@ -113,12 +119,21 @@ pub struct Parts {
     pub dropped: usize,
 }
 
+/// What points have to satisfy.
+#[derive(Clone, Copy)]
+pub enum RowConstraint<'a> {
+    /// The same constraint for all rows.
+    Same(&'a Membership),
+    /// A region for each row.
+    Own(&'a RegionReader),
+}
+
 /// How rows are read from files.
 #[derive(Clone, Copy)]
 pub struct DataReader<'a> {
     pub columns: &'a Columns,
     pub group: Option<&'a str>,
-    pub membership: &'a Membership,
+    pub constraint: RowConstraint<'a>,
     /// Whether rows that cannot be used are left out; otherwise they are errors.
     pub drop_invalid: bool,
 }
@@ -130,26 +145,61 @@ impl DataReader<'_> {
     /// Reads the usable rows of a file and their groups. The last number says how many rows were left out.
     pub fn read(&self, path: &Path) -> Result<(Data, Vec<String>, usize)> {
         let Columns { inputs, outputs } = self.columns;
-        let names = [&inputs[..], &outputs[..]].concat();
-        let dataset = Dataset::read(path, ColumnNames { numbers: &names, text: self.group })?;
-        let (width, dimension) = (names.len(), outputs.len());
-        let points: Vec<f64> =
-            dataset.numbers.chunks_exact(width).flat_map(|row| &row[inputs.len()..]).copied().collect();
-        let inside = self.membership.contains_batch(&points);
-        let trouble = |row: usize| -> Option<String> {
-            let values = &dataset.numbers[row * width..(row + 1) * width];
-            let bad = values.iter().position(|value| !value.is_finite());
-            match bad {
-                Some(at) if values[at].is_nan() => Some(format!("`{}` is missing or not a number", names[at])),
-                Some(at) => Some(format!("`{}` is infinite", names[at])),
-                None => (!inside[row]).then(|| "outside the constraint".to_string()),
-            }
+        let (n, dimension) = (inputs.len(), outputs.len());
+        let mut names = [&inputs[..], &outputs[..]].concat();
+        if let RowConstraint::Own(reader) = self.constraint {
+            names.extend(reader.columns());
+        }
+        let width = names.len();
+        let dataset = Dataset::read(path, ColumnNames { numbers: &names, text: self.text_column() })?;
+        let values = |row: usize| &dataset.numbers[row * width..(row + 1) * width];
+        let incomplete = |row: usize| -> Option<String> {
+            let values = values(row);
+            let at = values.iter().position(|value| !value.is_finite())?;
+            let what = if values[at].is_nan() { "is missing or not a number" } else { "is infinite" };
+            Some(format!("`{}` {what}", names[at]))
         };
-        let invalid: Vec<usize> = (0..dataset.rows()).filter(|row| trouble(*row).is_some()).collect();
+        let mut troubles: Vec<Option<String>> = (0..dataset.rows()).map(incomplete).collect();
+        let pick = |rows: &[usize], from: usize, to: usize| -> Vec<f64> {
+            rows.iter().flat_map(|row| &values(*row)[from..to]).copied().collect()
+        };
+        if let RowConstraint::Own(reader) = self.constraint {
+            for (row, trouble) in troubles.iter_mut().enumerate().filter(|(_, trouble)| trouble.is_none()) {
+                *trouble = reader.trouble(&values(row)[n + dimension..]);
+            }
+        }
+        let complete: Vec<usize> = (0..dataset.rows()).filter(|row| troubles[*row].is_none()).collect();
+        let mut points = pick(&complete, n, n + dimension);
+        let mut own_inputs = pick(&complete, 0, n);
+        let mut regions = None;
+        let inside = match self.constraint {
+            RowConstraint::Same(membership) => membership.contains_batch(&points),
+            RowConstraint::Own(reader) if !complete.is_empty() => {
+                let maps = self.maps(reader, path, &dataset)?;
+                let maps: Vec<String> = complete.iter().filter_map(|row| maps.get(*row).cloned()).collect();
+                let place = |at: usize| format!("{}: {}", input::name(path), dataset.place(complete[at]));
+                let numbers = pick(&complete, n + dimension, width);
+                let own = reader.regions(complete.len(), &numbers, &MapNames { names: &maps, place: &place })?;
+                points = own.to_local(&points)?;
+                reader.localise(&own, inputs, &mut own_inputs)?;
+                let inside = own.contains(&points)?;
+                regions = Some(own);
+                inside
+            }
+            RowConstraint::Own(_) => Vec::new(),
+        };
+        for (at, row) in complete.iter().enumerate().filter(|(at, _)| !inside[*at]) {
+            troubles[*row] = Some(match self.constraint {
+                RowConstraint::Same(_) => "outside the constraint".to_string(),
+                RowConstraint::Own(reader) => reader.outside(&points[at * dimension..(at + 1) * dimension]),
+            });
+        }
+        let invalid: Vec<usize> = (0..dataset.rows()).filter(|row| troubles[*row].is_some()).collect();
         if !invalid.is_empty() && !self.drop_invalid {
             let some = invalid.iter().take(NAMED);
-            let some: Vec<String> =
-                some.map(|row| format!("{}: {}", dataset.place(*row), trouble(*row).unwrap_or_default())).collect();
+            let some: Vec<String> = some
+                .map(|row| format!("{}: {}", dataset.place(*row), troubles[*row].as_deref().unwrap_or_default()))
+                .collect();
             let more =
                 if invalid.len() > NAMED { format!("; and {} more", invalid.len() - NAMED) } else { String::new() };
             bail!(
@@ -160,19 +210,52 @@ impl DataReader<'_> {
                 some.join("; ")
             );
         }
-        let mut left_out = invalid.iter().copied().peekable();
-        let mut data = Data { dimension, ..Data::default() };
-        let mut groups = Vec::new();
-        for row in 0..dataset.rows() {
-            if left_out.next_if_eq(&row).is_some() {
-                continue;
-            }
-            let values = &dataset.numbers[row * width..(row + 1) * width];
-            data.inputs.extend(&values[..inputs.len()]);
-            data.points.extend(&values[inputs.len()..]);
-            groups.push(dataset.text.get(row).cloned().unwrap_or_else(|| row.to_string()));
+        let good: Vec<usize> = (0..complete.len()).filter(|at| inside[*at]).collect();
+        let take = |values: &[f64], width: usize| -> Vec<f64> {
+            good.iter().flat_map(|at| &values[at * width..(at + 1) * width]).copied().collect()
+        };
+        let data = Data {
+            inputs: take(&own_inputs, n),
+            points: take(&points, dimension),
+            dimension,
+            regions: regions.map(|regions| regions.select(&good)).transpose()?,
+        };
+        let all = match self.group {
+            None => None,
+            Some(group) if self.text_column() == Some(group) => Some(dataset.text.clone()),
+            Some(group) => Some(self.text(group, path)?),
+        };
+        let group = |at: &usize| {
+            let row = complete[*at];
+            all.as_ref().and_then(|all| all.get(row).cloned()).unwrap_or_else(|| row.to_string())
+        };
+        Ok((data, good.iter().map(group).collect(), invalid.len()))
+    }
+
+    /// The column of text that is read together with the numbers.
+    fn text_column(&self) -> Option<&str> {
+        match self.constraint {
+            RowConstraint::Own(reader) => reader.plan().map.as_deref().or(self.group),
+            RowConstraint::Same(_) => self.group,
         }
-        Ok((data, groups, invalid.len()))
+    }
+
+    /// The names of the maps of all rows; none if there is one map.
+    fn maps(&self, reader: &RegionReader, path: &Path, dataset: &Dataset) -> Result<Vec<String>> {
+        match &reader.plan().map {
+            None => Ok(Vec::new()),
+            Some(column) if self.text_column() == Some(column) => Ok(dataset.text.clone()),
+            Some(column) => self.text(column, path),
+        }
+    }
+
+    /// Reads one more column of text.
+    fn text(&self, column: &str, path: &Path) -> Result<Vec<String>> {
+        ensure!(
+            path != Path::new("-"),
+            "standard input can be read once only, and two columns of text are needed; give a file"
+        );
+        Ok(Dataset::read(path, ColumnNames { numbers: &[], text: Some(column) })?.text)
     }
 
     /// Divides one file by groups, 70 : 15 : 15, or reads one file each for training, validation and test.
@@ -196,6 +279,7 @@ impl DataReader<'_> {
         });
         let split = split.with_context(name)?;
         let [train, validation, test] = [&split.train, &split.validation, &split.test].map(|rows| train.pick(rows));
+        let (train, validation, test) = (train?, validation?, test?);
         Ok(Parts { train, validation, test, dropped })
     }
 }

@@ -2,6 +2,7 @@
 
 mod data;
 mod options;
+mod regions;
 mod report;
 mod saved;
 mod session;
@@ -14,14 +15,16 @@ use pal::region::Region;
 use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
 
 use data::Parts;
+use regions::RegionReader;
 use report::Counts;
 
 use crate::model_file::{check_output, names};
 use crate::progress::Progress;
 use crate::{Global, Outcome, limits, output};
 
-pub use data::{Columns, Data, DataReader};
+pub use data::{Columns, Data, DataReader, RowConstraint};
 pub use options::{Learning, parse_names};
+pub use regions::{MapNames, OtherMaps, RegionOptions};
 pub use report::{Summary, mean};
 pub use saved::Saved;
 
@@ -42,7 +45,24 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     learning.check(columns)?;
     check_output(&learning.output)?;
     let device = learning.device()?;
-    let constraint = columns.order(learning.constraint.constraint()?)?;
+    let reader = match &learning.regions {
+        None => None,
+        Some(plan) => {
+            let _progress = Progress::waiting("reading", !global.quiet);
+            Some(RegionReader::new(plan.clone(), columns, &learning.constraint)?)
+        }
+    };
+    // Rows with regions of their own come before the family: the maps that they name are what its box is put around.
+    let mut parts = None;
+    let constraint = match &reader {
+        None => columns.order(learning.constraint.constraint()?)?,
+        Some(reader) => {
+            columns.check(&reader.variables())?;
+            let _progress = Progress::waiting("reading", !global.quiet);
+            parts = Some(learning.read(columns, RowConstraint::Own(reader))?);
+            reader.surrounding_box()?
+        }
+    };
     let booleans = constraint.formula.boolean_variables();
     ensure!(
         booleans.is_empty(),
@@ -52,7 +72,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     );
     let membership = constraint.membership().with_context(|| learning.constraint.name())?;
     columns.check(&names(&constraint))?;
-    let family = match learning.is_pal() {
+    let family = match learning.is_pal() && learning.family.kernels().is_none() {
         false => None,
         true => {
             let _progress = Progress::waiting("compiling", !global.quiet);
@@ -60,7 +80,10 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
             Some(compile().with_context(|| learning.constraint.name())?)
         }
     };
-    let parts = learning.read(columns, &membership)?;
+    let parts = match parts {
+        Some(parts) => parts,
+        None => learning.read(columns, RowConstraint::Same(&membership))?,
+    };
     let Parts { train, validation, test, dropped } = &parts;
     if *dropped > 0 && !global.quiet {
         output::note(&format!("{} left out: missing, not finite or outside", crate::numbers::counted(*dropped, "row")));
@@ -72,6 +95,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         input_scaler: Scaler::fit(&train.inputs, columns.inputs.len()),
         output_scaler: Scaler::fit(&train.points, columns.outputs.len()),
         float64: learning.float64(),
+        regions: learning.regions.clone(),
     };
     // Weights, their gradients, two numbers of the optimiser for each, and the best ones so far.
     let least = plan.least_weights();
@@ -86,7 +110,8 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
             Saved::Densities(Densities::new(family, model.params(None)).context("the trained density")?)
         }
         (_, family) => {
-            let file = NetworkFile { plan, constraint, family, predictor: trained.model };
+            let map = reader.as_ref().and_then(|reader| reader.map().cloned());
+            let file = NetworkFile { plan, constraint, map, family, predictor: trained.model };
             // Read back onto the CPU, so that it is evaluated as every reader will evaluate it, wherever it was
             // trained.
             Saved::Network(Box::new(NetworkFile::from_bytes(&file.to_bytes()?, &Device::flex())?))
@@ -107,6 +132,7 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     };
     Ok(Some(Summary {
         model: learning.model_name(),
+        half_width: learning.regions.as_ref().and_then(|plan| Some(plan.window.as_ref()?.half_width.clone())),
         train_ll: likelihood(train)?,
         val_ll: likelihood(validation)?,
         test_ll: likelihood(test)?,

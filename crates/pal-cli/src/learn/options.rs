@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
-use pal::formula::Membership;
 use pal_burn::device::{self, Choice, Work};
-use pal_burn::{DType, Device, OptimiserSettings, PredictorKind, RelaxedSettings, TrainSettings, UpdateRule};
+use pal_burn::{
+    DType, Device, OptimiserSettings, PredictorKind, RegionPlan, RelaxedSettings, TrainSettings, UpdateRule,
+};
 
-use super::data::{Columns, DataReader, Parts};
+use super::data::{Columns, DataReader, Parts, RowConstraint};
 use crate::family::FamilyOptions;
 use crate::input::ConstraintOption;
 use crate::model_file::names;
@@ -90,6 +91,9 @@ pub struct Learning {
     /// Whether the model has inputs; set by the command.
     #[arg(skip)]
     pub conditional: bool,
+    /// Where the region of each row comes from, if rows have regions of their own; set by the command.
+    #[arg(skip)]
+    pub regions: Option<RegionPlan>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -177,6 +181,15 @@ impl Learning {
             }
             _ => {}
         }
+        if self.regions.is_some() {
+            ensure!(
+                self.baseline != Some(Baseline::Dsp),
+                "--baseline dsp relaxes one constraint for all rows; the other baselines go with regions of rows"
+            );
+            if self.is_pal() {
+                self.family.check_regions()?;
+            }
+        }
         ensure!(self.epochs > 0, "--epochs 0: give at least one");
         ensure!(self.violation_samples > 0, "--violation-samples 0: give at least one");
         Ok(())
@@ -213,7 +226,10 @@ impl Learning {
     pub fn kind(&self, hidden: &[usize]) -> PredictorKind {
         let hidden = hidden.to_vec();
         match self.baseline {
-            None => PredictorKind::Pal { hidden, student_t: self.has_student_t_head() },
+            None => match self.family.kernels() {
+                Some(settings) => PredictorKind::Kernel { components: settings.components, hidden },
+                None => PredictorKind::Pal { hidden, student_t: self.has_student_t_head() },
+            },
             Some(Baseline::Gmm | Baseline::Mdn) => {
                 PredictorKind::Mixture { components: self.family.components().unwrap_or(50), hidden }
             }
@@ -266,9 +282,9 @@ impl Learning {
     }
 
     /// Reads the data and divides them into training, validation and test.
-    pub fn read(&self, columns: &Columns, membership: &Membership) -> Result<Parts> {
+    pub fn read(&self, columns: &Columns, constraint: RowConstraint) -> Result<Parts> {
         let group = self.group.as_deref();
-        let source = DataReader { columns, group, membership, drop_invalid: self.drop_invalid };
+        let source = DataReader { columns, group, constraint, drop_invalid: self.drop_invalid };
         let others = self.val_data.as_ref().map(|validation| (validation, self.test_data.as_ref()));
         source.parts(&self.data, others, self.split_seed.unwrap_or(self.seed))
     }

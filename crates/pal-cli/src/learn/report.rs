@@ -26,7 +26,11 @@ pub struct Counts {
 #[derive(Serialize)]
 pub struct Summary {
     pub model: &'static str,
-    /// Mean log-densities, in nats.
+    /// Half of the widths of windows, where points are in the local coordinates of a window for each row.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub half_width: Option<Vec<f64>>,
+    /// Mean log-densities, in nats. Local coordinates have the unit of the map, so that those of windows are those of the
+    /// map too.
     pub train_ll: Option<f64>,
     pub val_ll: Option<f64>,
     pub test_ll: Option<f64>,
@@ -60,6 +64,10 @@ impl Summary {
             };
             writeln!(out, "model       {}, {} parameters", self.model, self.params)?;
             writeln!(out, "rows        {train} train, {validation} validation, {test} test, {dropped} left out")?;
+            if let Some(half_width) = &self.half_width {
+                let widths: Vec<String> = half_width.iter().map(f64::to_string).collect();
+                writeln!(out, "windows     half width {}; log-densities per unit of the map", widths.join(", "))?;
+            }
             writeln!(out, "epochs      {}, the best was {} ({stop})", self.epochs, self.best_epoch)?;
             for (name, value) in [("train", self.train_ll), ("validation", self.val_ll), ("test", self.test_ll)] {
                 if let Some(value) = value {

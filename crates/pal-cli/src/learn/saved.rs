@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::Model as Densities;
 use pal::formula::Constraint;
-use pal_burn::{Device, NetworkFile, Predictor, Rows, Trainable as _, Violation};
+use pal_burn::{Device, NetworkFile, Predictor, RegionPlan, RowRegions, Rows, Trainable as _, Violation};
 
 use super::data::{Columns, Data};
 use crate::{files, model_file};
@@ -38,7 +38,13 @@ impl Saved {
             let file = NetworkFile::from_bytes(&bytes, &Device::flex()).map_err(|error| anyhow!("{error}"));
             return Ok(Saved::Network(Box::new(file.with_context(name)?)));
         }
-        Ok(Saved::Densities(model_file::load(path)?))
+        let model = model_file::load(path)?;
+        ensure!(
+            model.regions().is_none(),
+            "{}: the densities of this model have regions of their own; give the network that predicted them",
+            name()
+        );
+        Ok(Saved::Densities(model))
     }
 
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
@@ -52,6 +58,14 @@ impl Saved {
         match self {
             Saved::Densities(model) => model.family().support().constraint(),
             Saved::Network(file) => &file.constraint,
+        }
+    }
+
+    /// Where the regions of rows come from, and the map if all rows have the same one.
+    pub fn regions(&self) -> (Option<&RegionPlan>, Option<&Constraint>) {
+        match self {
+            Saved::Densities(_) => (None, None),
+            Saved::Network(file) => (file.plan.regions.as_ref(), file.map.as_ref()),
         }
     }
 
@@ -75,7 +89,7 @@ impl Saved {
                 let all: Vec<usize> = (0..rows.len()).collect();
                 let mut logs = Vec::with_capacity(all.len());
                 for part in all.chunks(PART) {
-                    logs.extend(pal_burn::to_f64_vec(file.predictor.log_prob(&rows.batch(part, 0))?));
+                    logs.extend(pal_burn::to_f64_vec(file.predictor.log_prob(&rows.batch(part, 0)?)?));
                 }
                 Ok(logs)
             }
@@ -116,17 +130,26 @@ impl Saved {
         match self {
             Saved::Densities(model) => Ok(model),
             Saved::Network(file) => {
-                let rows = scaled(&file, data);
+                // Parameters do not depend on regions, so that these are left out until the end.
+                let rows = Rows { regions: None, ..scaled(&file, data) };
                 let NetworkFile { predictor, family, .. } = *file;
+                ensure!(
+                    !matches!(predictor, Predictor::Kernel(_)),
+                    "the densities of this network are mixtures of kernels, which model files do not hold; `pal eval` \
+                     evaluates them, and pal.torch.load_network answers all questions about them in Python"
+                );
                 let (Predictor::Pal(model), Some(family)) = (predictor, family) else {
                     return Err(anyhow!("a baseline has no densities on the constraint"));
                 };
                 let all: Vec<usize> = (0..rows.len()).collect();
                 let mut params = Vec::with_capacity(all.len() * family.num_params());
                 for part in all.chunks(PART) {
-                    params.extend(model.params(rows.batch(part, 0).inputs));
+                    params.extend(model.params(rows.batch(part, 0)?.inputs));
                 }
-                Ok(Densities::new(family, params)?)
+                Ok(match &data.regions {
+                    None => Densities::new(family, params)?,
+                    Some(regions) => Densities::on_regions(family, params, regions)?,
+                })
             }
         }
     }
@@ -140,11 +163,17 @@ impl Saved {
 
 /// The rows with their inputs scaled as the network expects them.
 fn scaled(file: &NetworkFile, data: &Data) -> Rows {
+    // Every row is evaluated once, so that nothing is gained by compiling regions beforehand.
+    let regions = data.regions.clone().map(|regions| match &file.family {
+        Some(family) => RowRegions::InSteps(family.clone(), regions),
+        None => RowRegions::ForSamples(regions),
+    });
     Rows {
         inputs: file.plan.input_scaler.apply(&data.inputs),
         columns: file.plan.inputs.len(),
         points: data.points.clone(),
         dimension: data.dimension,
+        regions,
         device: Device::flex(),
         dtype: file.plan.dtype(),
     }

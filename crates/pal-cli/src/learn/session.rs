@@ -7,14 +7,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use pal::checksum::checksum;
-use pal::density::{Family, Settings};
+use pal::density::{Family, Settings, TablePrecision};
 use pal::formula::{Constraint, write_smtlib};
+use pal::region::RegionBatch;
 use pal_burn::weights::Real;
-use pal_burn::{Device, Epoch, Milestone, Plan, Predictor, Rows, Stop, Trainer};
+use pal_burn::{Device, Epoch, Milestone, Plan, Predictor, RowRegions, Rows, Stop, Trainer};
 
 use super::data::{Data, Parts};
 use super::options::Learning;
-use crate::progress::TrainingBar;
+use crate::progress::{Progress, TrainingBar};
 use crate::{Global, limits, output};
 
 /// A trained model, and how the training ended.
@@ -53,18 +54,45 @@ pub fn train(
     device: &Device,
     global: Global,
 ) -> Result<Trained> {
-    let rows = |data: &Data| Rows {
-        inputs: plan.input_scaler.apply(&data.inputs),
-        columns: plan.inputs.len(),
-        points: data.points.clone(),
-        dimension: data.dimension,
-        device: device.clone(),
-        dtype: plan.dtype(),
+    let rows = |data: &Data, name: &str| -> Result<Rows> {
+        let regions = match (&data.regions, family) {
+            (None, _) => None,
+            (Some(regions), None) => Some(RowRegions::ForSamples(regions.clone())),
+            (Some(regions), Some(family)) => {
+                let _progress = Progress::waiting("compiling regions", !global.quiet);
+                let precision = if plan.float64 { TablePrecision::Float64 } else { TablePrecision::Float32 };
+                Some(compiled(family, regions, precision).with_context(|| format!("the {name} rows"))?)
+            }
+        };
+        Ok(Rows {
+            inputs: plan.input_scaler.apply(&data.inputs),
+            columns: plan.inputs.len(),
+            points: data.points.clone(),
+            dimension: data.dimension,
+            regions,
+            device: device.clone(),
+            dtype: plan.dtype(),
+        })
     };
     let settings = family.map(|family| family.kind().settings());
-    let (train, validation) = (rows(&parts.train), rows(&parts.validation));
+    let (train, validation) = (rows(&parts.train, "training")?, rows(&parts.validation, "validation")?);
     let session = Session { learning, plan, settings, constraint, train, validation, global };
     if plan.float64 { session.run::<f64>(untrained) } else { session.run::<f32>(untrained) }
+}
+
+/// The number of rows whose compiled regions tell how much memory all of them take.
+const SOME: usize = 256;
+/// Compiled regions of rows that take more than this, in bytes, are compiled in every step anew.
+const MOST_MEMORY: f64 = 2e9;
+
+/// The regions of rows, compiled once if the memory for that is there.
+fn compiled(family: &Family, regions: &RegionBatch, precision: TablePrecision) -> Result<RowRegions> {
+    let some: Vec<usize> = (0..regions.len()).step_by(regions.len().div_ceil(SOME).max(1)).collect();
+    let bytes = family.on_regions_with(&regions.select(&some)?, precision)?.bytes() as f64;
+    if bytes * regions.len() as f64 / some.len().max(1) as f64 > MOST_MEMORY.min(limits::memory() / 4.0) {
+        return Ok(RowRegions::InSteps(family.clone(), regions.clone()));
+    }
+    Ok(RowRegions::Compiled(family.on_regions_with(regions, precision)?))
 }
 
 struct Session<'a> {
@@ -128,7 +156,7 @@ impl Session<'_> {
             bail!("{name}: the checkpoint of an unfinished training; --resume goes on, --restart begins anew");
         }
         let first: Vec<usize> = (0..self.train.len().min(FIRST)).collect();
-        let model = untrained.start(&self.train.batch(&first, 0), &self.train.points, learning.seed)?;
+        let model = untrained.start(&self.train.batch(&first, 0)?, &self.train.points, learning.seed)?;
         Ok(Trainer::new(model, learning.settings()))
     }
 
@@ -142,6 +170,11 @@ impl Session<'_> {
         let rows = [&self.train, &self.validation].map(|rows| [bytes(&rows.inputs), bytes(&rows.points)]);
         let [[inputs, points], [more_inputs, more_points]] = rows;
         let texts = [plan.as_bytes(), family.as_bytes(), constraint.as_bytes()];
-        Ok(checksum(texts.into_iter().chain([inputs, points, more_inputs, more_points])))
+        let mut regions = Vec::new();
+        for rows in [&self.train, &self.validation] {
+            regions.push(rows.regions.as_ref().map(|own| own.regions().to_bytes()).transpose()?.unwrap_or_default());
+        }
+        let regions = regions.iter().map(|bytes| &bytes[..]).filter(|bytes| !bytes.is_empty());
+        Ok(checksum(texts.into_iter().chain([inputs, points, more_inputs, more_points]).chain(regions)))
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::{Density, Model};
 use pal::formula::{Constraint, Formula, parse_smtlib_term};
+use rayon::prelude::*;
 
 use crate::model_file::{names, params};
 
@@ -64,6 +65,18 @@ impl ConditionOptions {
     pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Density>> {
         let family = model.family();
         let formula = self.formula(family.support().constraint())?;
+        if model.regions().is_some() {
+            // Every row has its own mesh, so that there is nothing to prepare for all of them.
+            let density = |row: usize| -> Result<Density> {
+                let density = model.density(row).with_context(|| format!("row {row}"))?;
+                let known = match &formula {
+                    None => density,
+                    Some(formula) => density.condition(formula).with_context(|| format!("--condition, row {row}"))?,
+                };
+                self.given.fix(known)
+            };
+            return rows.into_par_iter().map(density).collect();
+        }
         let event = formula.map(|formula| family.event(&formula).context("--condition")).transpose()?;
         let density = |row: usize| -> Result<Density> {
             let params = params(model, row);

@@ -48,6 +48,14 @@ fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// The message about a column that is not there: which ones are, and which of them was probably meant.
+fn no_column(name: &str, present: &[String]) -> String {
+    let distance = |other: &&String| strsim::osa_distance(&name.to_lowercase(), &other.to_lowercase());
+    let near = present.iter().min_by_key(distance).filter(|other| distance(other) <= name.chars().count() / 3);
+    let meant = near.map_or(String::new(), |other| format!("; did you mean `{other}`?"));
+    format!("there is no column `{name}`; the columns are {}{meant}", present.join(", "))
+}
+
 impl Table {
     /// Reads a file by its extension; `-` is CSV on standard input. NaN and infinities are allowed.
     pub fn read(path: &Path) -> Result<Table> {
@@ -91,7 +99,7 @@ impl Table {
         let at: HashMap<&str, usize> = present.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
         let position = |name: &&str| {
             let found = at.get(name).copied();
-            found.with_context(|| format!("there is no column `{name}`; the columns are {}", present.join(", ")))
+            found.with_context(|| no_column(name, present))
         };
         let wanted: Vec<usize> = names.iter().map(position).collect::<Result<_>>()?;
         let in_place = wanted.len() == self.columns && wanted.iter().enumerate().all(|(k, column)| k == *column);

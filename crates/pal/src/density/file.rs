@@ -1,17 +1,18 @@
 //! Families and models as safetensors files.
 //!
 //! A file is a [`Container`] of the compiled tensors (float64), the constraint (SMT-LIB) and the settings (JSON). A model
-//! is a family with parameter vectors: one more tensor, `params`. Loading checks all of it and cuts the constraint into
-//! elements anew.
+//! is a family with parameter vectors: one more tensor, `params`; where every row has a region of its own, these are another
+//! one, `regions`, whose bytes are a file of [`RegionBatch`]. Loading checks all of it and cuts the constraint into elements
+//! anew.
 
 use std::collections::HashMap;
 
 use safetensors::tensor::Dtype;
 
-use super::{Density, DensityError, Family, Settings};
+use super::{Density, DensityError, Family, RegionForms, Settings};
 use crate::container::{self, ContainedTensor, Container, ContainerError};
 use crate::formula::{SmtError, SmtWriteError, parse_smtlib, write_smtlib};
-use crate::region::Region;
+use crate::region::{BatchError, BatchFileError, Region, RegionBatch};
 
 /// The version that this code writes and reads.
 const VERSION: &str = "pal-density-4";
@@ -43,6 +44,9 @@ pub enum FileError {
     /// The settings in the file cannot be read.
     #[error("the settings in the file")]
     Settings(#[from] serde_json::Error),
+    /// The regions of the rows cannot be read or written.
+    #[error("the regions in the file: {0}")]
+    Regions(#[from] BatchFileError),
     /// The family does not fit its constraint or parameters.
     #[error(transparent)]
     Density(#[from] DensityError),
@@ -88,18 +92,30 @@ impl FileTensors {
     }
 }
 
-/// A family together with parameter vectors: densities ready for queries.
+/// A family together with parameter vectors: densities ready for queries, all on the constraint of the family or each on
+/// a region of its own.
 #[derive(Clone, Debug)]
 pub struct Model {
     family: Family,
     params: Vec<f64>,
+    regions: Option<RegionForms>,
 }
 
 impl Model {
     /// Checks that there is at least one parameter vector and that each gives a density.
     pub fn new(family: Family, params: Vec<f64>) -> Result<Model, DensityError> {
         family.densities(&params)?;
-        Ok(Model { family, params })
+        Ok(Model { family, params, regions: None })
+    }
+
+    /// A model whose rows have regions of their own, on the grid of the family.
+    pub fn on_regions(family: Family, params: Vec<f64>, regions: &RegionBatch) -> Result<Model, DensityError> {
+        let model = Model::new(family, params)?;
+        if regions.len() != model.rows() {
+            let (given, wanted) = (regions.len(), model.rows());
+            return Err(BatchError::Length { what: "regions", given, wanted }.into());
+        }
+        Ok(Model { regions: Some(model.family.on_regions(regions)?), ..model })
     }
 
     /// The family that the parameter vectors belong to.
@@ -117,36 +133,73 @@ impl Model {
         self.params.len() / self.family.num_params()
     }
 
+    /// The regions of the rows, if each has its own.
+    pub fn regions(&self) -> Option<&RegionForms> {
+        self.regions.as_ref()
+    }
+
     /// One density for each parameter vector.
     pub fn densities(&self) -> Result<Vec<Density>, DensityError> {
-        self.family.densities(&self.params)
+        match &self.regions {
+            None => self.family.densities(&self.params),
+            Some(regions) => regions.densities(&self.params),
+        }
+    }
+
+    /// The density of one row.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such row.
+    pub fn density(&self, row: usize) -> Result<Density, DensityError> {
+        let width = self.family.num_params();
+        let params = &self.params[row * width..(row + 1) * width];
+        match &self.regions {
+            None => self.family.density(params),
+            Some(regions) => regions.density(row, params),
+        }
     }
 
     /// The content of a safetensors file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
-        write(&self.family, Some(&self.params))
+        write(&self.family, Some(&self.params), self.regions.as_ref().map(RegionForms::regions))
     }
 
     /// Reads what [`Model::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Model, FileError> {
-        let (family, params) = read(bytes)?;
-        Ok(Model::new(family, params.ok_or(FileError::NoParams)?)?)
+        let FileContent { family, params, regions } = read(bytes)?;
+        let params = params.ok_or(FileError::NoParams)?;
+        Ok(match regions {
+            None => Model::new(family, params)?,
+            Some(regions) => Model::on_regions(family, params, &regions)?,
+        })
     }
 }
 
 impl Family {
     /// The content of a safetensors file.
     pub fn to_bytes(&self) -> Result<Vec<u8>, FileError> {
-        write(self, None)
+        write(self, None, None)
     }
 
-    /// Reads what [`Family::to_bytes`] or [`Model::to_bytes`] wrote.
+    /// Reads what [`Family::to_bytes`] or [`Model::to_bytes`] wrote. For a model whose rows have regions of their own it
+    /// is the family whose grid they share.
     pub fn from_bytes(bytes: &[u8]) -> Result<Family, FileError> {
-        Ok(read(bytes)?.0)
+        Ok(read(bytes)?.family)
     }
 }
 
-fn write(family: &Family, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> {
+/// The parts of a file.
+struct FileContent {
+    family: Family,
+    params: Option<Vec<f64>>,
+    regions: Option<RegionBatch>,
+}
+
+/// The name of the tensor that holds the regions of rows.
+const REGIONS: &str = "regions";
+
+fn write(family: &Family, params: Option<&[f64]>, regions: Option<&RegionBatch>) -> Result<Vec<u8>, FileError> {
     let constraint = write_smtlib(family.support().constraint())?;
     let settings = serde_json::to_string(&family.kind().settings())?;
     let tensor = |name: &str, shape, values: &[f64]| (name.to_string(), Dtype::F64, shape, to_bytes(values));
@@ -158,6 +211,10 @@ fn write(family: &Family, params: Option<&[f64]>) -> Result<Vec<u8>, FileError> 
         let width = family.num_params();
         tensors.push(tensor("params", vec![params.len() / width, width], params));
     }
+    if let Some(regions) = regions {
+        let bytes = regions.to_bytes()?;
+        tensors.push((REGIONS.to_string(), Dtype::U8, vec![bytes.len()], bytes));
+    }
     pack(constraint, settings, &tensors)
 }
 
@@ -165,11 +222,16 @@ fn pack(constraint: String, settings: String, tensors: &[ContainedTensor]) -> Re
     Ok(container::pack(VERSION, [("constraint", constraint), ("settings", settings)], tensors)?)
 }
 
-fn read(bytes: &[u8]) -> Result<(Family, Option<Vec<f64>>), FileError> {
+fn read(bytes: &[u8]) -> Result<FileContent, FileError> {
     let container = Container::read(bytes, VERSION)?;
     let (constraint, settings) = (container.text("constraint")?, container.text("settings")?);
     let mut tensors = FileTensors::default();
+    let mut regions = None;
     for (name, view) in container.tensors().tensors() {
+        if name == REGIONS && view.dtype() == Dtype::U8 {
+            regions = Some(RegionBatch::from_bytes(view.data())?);
+            continue;
+        }
         if view.dtype() != Dtype::F64 {
             return Err(FileError::Content(format!("`{name}` has type {:?}, expected F64", view.dtype())));
         }
@@ -192,7 +254,7 @@ fn read(bytes: &[u8]) -> Result<(Family, Option<Vec<f64>>), FileError> {
         let message = format!("`params` has shape {shape:?}, but the family has {} parameters", family.num_params());
         return Err(FileError::Content(message));
     }
-    Ok((family, params.map(|(_, values)| values)))
+    Ok(FileContent { family, params: params.map(|(_, values)| values), regions })
 }
 
 /// The bytes of numbers in a file: little-endian, as safetensors demands.

@@ -9,6 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 
+use super::print::{readable, readable_sides};
 use super::{Linear, Var};
 use crate::linear_algebra::{common_denominator, common_divisor, numerator_over};
 use crate::number::{Integer, Rational};
@@ -189,8 +190,16 @@ fn intern(plane: Plane) -> Arc<Plane> {
 /// Writes the atom with its constant on the right: `2*x - y <= 3`.
 impl fmt::Display for Atom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let left = Linear::new(self.plane.to_linear().terms().map(|(v, a)| (v.clone(), a.clone())), Rational::ZERO);
-        write!(f, "{left} {} {}", self.relation.symbol(), self.plane.offset)
+        let numbers: Vec<Integer> =
+            self.plane.normal.iter().map(|(_, a)| a).chain([&self.plane.offset]).cloned().collect();
+        let mut sides = readable_sides(&numbers);
+        let right = sides.pop().unwrap_or_default();
+        let left = Linear::new(self.plane.normal.iter().map(|(v, _)| v.clone()).zip(sides), Rational::ZERO);
+        let (sign, size) = if right < Rational::ZERO { ("-", -right) } else { ("", right) };
+        // The mark of a rounded number stands before its sign.
+        let text = readable(&size);
+        let right = text.strip_prefix('~').map_or_else(|| format!("{sign}{text}"), |rest| format!("~{sign}{rest}"));
+        write!(f, "{left} {} {right}", self.relation.symbol())
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, Mul, Neg, Sub};
 
+use super::print::readable;
 use super::{Formula, Relation, Var};
 use crate::number::{self, NumberError, Rational};
 
@@ -257,8 +258,8 @@ impl fmt::Display for Linear {
             }
             match var {
                 Some(v) if size.is_one() => write!(f, "{v}")?,
-                Some(v) => write!(f, "{size}*{v}")?,
-                None => write!(f, "{size}")?,
+                Some(v) => write!(f, "{}*{v}", readable(&size))?,
+                None => f.write_str(&readable(&size))?,
             }
             first = false;
         }

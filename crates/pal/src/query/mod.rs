@@ -113,3 +113,4 @@ pub use marginal::{Marginal, MarginalPiece, NotAProbability};
 pub use mode::{Mode, ModeOptions, ModeStop};
 pub use moments::EventMoments;
 pub use sample::Sampler;
+pub(crate) use sample::check_memory;

@@ -111,7 +111,7 @@ impl Density {
 }
 
 /// Refuses more samples than there is memory for.
-pub(super) fn check_memory(count: usize, dimension: usize) -> Result<(), QueryError> {
+pub(crate) fn check_memory(count: usize, dimension: usize) -> Result<(), QueryError> {
     let reserve = |numbers| Vec::<f64>::new().try_reserve_exact(numbers).ok();
     count.checked_mul(dimension).and_then(reserve).ok_or(QueryError::Memory(count))
 }

@@ -21,6 +21,7 @@ mod index;
 mod lattice;
 pub(crate) mod planar;
 mod polytope;
+mod project;
 mod search;
 mod skeleton;
 mod space;
@@ -31,12 +32,13 @@ mod unbounded;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-pub(crate) use batch::CellScalar;
 pub use batch::{BatchError, BatchFileError, RegionBatch, RegionMap};
+pub(crate) use batch::{CellPolygons, CellScalar};
 pub use convex::{Breakpoint, ConvexPolytope, HalfSpace};
 pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
+pub use project::{Projection, ProjectionError};
 pub use space::Vertex;
 pub use status::Status;
 pub use unbounded::Unbounded;
@@ -286,6 +288,13 @@ impl Region {
             (1..count - 1).map(|k| low + &width * Rational::from(k)).collect()
         };
         self.with_knots(&ends.iter().map(between).collect::<Vec<_>>())
+    }
+
+    /// The region in the plane as convex polygons with disjoint interiors, counterclockwise.
+    pub(crate) fn polygons(&self) -> Result<Vec<Vec<[Rational; 2]>>, Unbounded> {
+        let polygons = CellPolygons::new(&self.decompose()?);
+        let corners = |polygon: &Vec<planar::Corner<Rational>>| polygon.iter().map(|c| c.at.clone()).collect();
+        Ok(Rational::polygons(&polygons).iter().map(corners).collect())
     }
 
     /// The smallest box that contains the region, exactly; `None` for a region without volume.

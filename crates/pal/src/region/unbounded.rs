@@ -24,8 +24,8 @@ impl fmt::Display for Unbounded {
         write!(f, "the region is unbounded in direction {direction}; add bounds such as ")?;
         let moving = self.variables.iter().zip(&self.direction).find(|(_, d)| !d.is_zero());
         match moving {
-            Some((var, d)) if d > &Rational::ZERO => write!(f, "(<= {var} 1000)"),
-            Some((var, _)) => write!(f, "(>= {var} (- 1000))"),
+            Some((var, d)) if d > &Rational::ZERO => write!(f, "{var} <= 1000"),
+            Some((var, _)) => write!(f, "{var} >= -1000"),
             None => write!(f, "a box"),
         }
     }

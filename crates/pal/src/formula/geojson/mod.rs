@@ -12,20 +12,9 @@
 
 mod document;
 
-use super::{Constraint, Formula, Linear, Polygon, PolygonError, Ring, Var};
+use super::{Constraint, MapError, Meaning, Polygon, PolygonError, Ring, map_constraint};
 use crate::number::Rational;
 use document::Document;
-
-/// What the polygons of a map mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Meaning {
-    /// The polygons are obstacles: points inside `bounds` and in no polygon are allowed. Polygons are closed, so their
-    /// edges are forbidden too.
-    #[default]
-    Forbidden,
-    /// The points in the union of the polygons are allowed, within `bounds` where these are given.
-    Walkable,
-}
 
 /// How to read a map.
 #[derive(Clone, Debug, Default)]
@@ -110,35 +99,16 @@ pub fn parse_geojson(text: &str, options: &GeoJsonOptions) -> Result<Constraint,
         polygons.push(Polygon::new(outer, rings).map_err(|error| polygon.place.refuse(error))?);
         Ok(())
     })?;
-    let variables = Var::declare(["x", "y"]);
-    let [x, y] = variables.clone().map(Linear::from);
-    let own_bounds = match &options.bounds {
-        Some(bounds) => Some(bounds.clone()),
-        None => document.bounds()?,
+    let bounds = match (&options.bounds, options.meaning) {
+        (Some(bounds), _) => Some(bounds.clone()),
+        (None, Meaning::Walkable) => document.bounds()?,
+        (None, Meaning::Forbidden) => match document.bounds()? {
+            Some(bounds) => Some(bounds),
+            None => document.bbox()?,
+        },
     };
-    let polygons = polygons.iter().map(|polygon| polygon.to_formula(&x, &y));
-    let formula = match options.meaning {
-        Meaning::Forbidden => {
-            let bounds = match own_bounds {
-                Some(bounds) => bounds,
-                None => document.bbox()?.ok_or(GeoJsonError::NoBounds)?,
-            };
-            Formula::all(std::iter::once(within(&bounds, &x, &y)?).chain(polygons.map(|polygon| !polygon)))
-        }
-        Meaning::Walkable => {
-            let bounds = own_bounds.map_or(Ok(Formula::yes()), |bounds| within(&bounds, &x, &y))?;
-            bounds & Formula::any(polygons)
-        }
-    };
-    // Both coordinates count even where, as in an empty map, the formula mentions neither.
-    Ok(Constraint { formula, reals: variables.to_vec(), booleans: Vec::new() })
-}
-
-fn within(bounds: &[Rational; 4], x: &Linear, y: &Linear) -> Result<Formula, GeoJsonError> {
-    let [x0, y0, x1, y1] = bounds;
-    if x0 >= x1 || y0 >= y1 {
-        let shown: Vec<String> = bounds.iter().map(Rational::to_string).collect();
-        return Err(GeoJsonError::EmptyBounds(shown.join(", ")));
-    }
-    Ok(x.between(x0.clone(), x1.clone()) & y.between(y0.clone(), y1.clone()))
+    map_constraint(&polygons, options.meaning, bounds.as_ref()).map_err(|error| match error {
+        MapError::NoBounds => GeoJsonError::NoBounds,
+        MapError::EmptyBounds(shown) => GeoJsonError::EmptyBounds(shown),
+    })
 }

@@ -98,6 +98,12 @@ impl Marginal {
         Some(Marginal { grid: grid.clone(), axis, pieces, total })
     }
 
+    /// The marginal on a grid of one bin, from pieces in its local coordinates: both ends, and values at Gauss nodes.
+    pub(crate) fn of_one_bin(grid: &Arc<Grid>, axis: usize, pieces: Vec<(f64, f64, Vec<f64>)>) -> Option<Marginal> {
+        let piece = |(low, high, values)| UnnormalisedPiece { bin: BinIndex::default(), low, high, values };
+        Marginal::new(grid, axis, pieces.into_iter().map(piece).collect())
+    }
+
     fn line(&self) -> &Axis {
         &self.grid.axes()[self.axis]
     }
@@ -218,12 +224,15 @@ impl Marginal {
     }
 
     /// Points of a polyline to plot the density: both ends of every piece and `inside` points between them. It comes
-    /// down to 0 at the ends of the support and in gaps.
+    /// down to 0 at the ends of the support and in gaps that are wider than rounding errors.
     pub fn polyline(&self, inside: usize) -> Vec<(f64, f64)> {
         let mut points: Vec<(f64, f64)> = Vec::new();
+        let (low, high) = self.support();
+        // The ends of neighbouring pieces are rounded one by one.
+        let rounding = 8.0 * f64::EPSILON * low.abs().max(high.abs()).max(high - low);
         for piece in &self.pieces {
             let end = points.last().map(|last| last.0);
-            if end != Some(piece.y.0) {
+            if end.is_none_or(|end| piece.y.0 - end > rounding) {
                 points.extend(end.map(|end| (end, 0.0)));
                 points.push((piece.y.0, 0.0));
             }

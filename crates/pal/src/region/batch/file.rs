@@ -1,38 +1,37 @@
 //! Batches of regions as safetensors files.
 //!
-//! The metadata holds the version. The tensors are:
+//! A file is a [`Container`], whose checksum covers every byte. Its tensors are:
 //!
 //! - `texts`: bytes of SMT-LIB scripts, each ended by a zero: the variables, then every distinct constraint;
-//! - `checksum`: that of all other tensors, as text;
 //! - `rows`: for each row its kind (0 a region, 1 a window, 2 half-spaces), and the number of its constraint or union;
 //! - `windows`: for each window its centre, the two numbers of its heading times its scale, and its half widths;
 //! - `parts`: for each part of a union the number of the union and how many half-spaces the part has;
 //! - `half_spaces`: normal and offset of each half-space, part by part.
 //!
-//! The last four are float64. Metadata of several entries would come in any order, and equal batches make equal bytes.
+//! The last four are float64.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::Dtype;
 
 use super::half_spaces::HalfSpaceUnion;
 use super::map::MapData;
 use super::window::Window;
 use super::{BatchError, BatchRow, RegionBatch};
-use crate::checksum::checksum;
+use crate::container::{self, ContainedTensor, Container, ContainerError};
 use crate::formula::{Constraint, Formula, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
 use crate::region::{Region, RegionError};
 
 /// The version that this code writes and reads.
-const VERSION: &str = "pal-regions-1";
+const VERSION: &str = "pal-regions-2";
 
 /// Why a file of regions cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BatchFileError {
     /// Not a safetensors file.
-    #[error("not a safetensors file, or a damaged one")]
-    Format(#[from] safetensors::SafeTensorError),
+    #[error(transparent)]
+    Format(ContainerError),
     /// Another kind of file, or one that another version wrote.
     #[error("not a file of regions of this version: its version is `{0}`, expected `{VERSION}`")]
     Version(String),
@@ -56,12 +55,20 @@ pub enum BatchFileError {
     Batch(#[from] BatchError),
 }
 
-/// A name, the shape and the bytes of a tensor.
-type Tensor = (&'static str, Vec<usize>, Vec<u8>);
+impl From<ContainerError> for BatchFileError {
+    fn from(error: ContainerError) -> BatchFileError {
+        match error {
+            ContainerError::Version { found, .. } => BatchFileError::Version(found),
+            ContainerError::Checksum => BatchFileError::Checksum,
+            ContainerError::Missing(_) => BatchFileError::Content(error.to_string()),
+            other => BatchFileError::Format(other),
+        }
+    }
+}
 
-fn tensor(name: &'static str, width: usize, values: &[f64]) -> Tensor {
+fn tensor(name: &str, width: usize, values: &[f64]) -> ContainedTensor {
     let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    (name, vec![values.len() / width, width], bytes)
+    (name.to_string(), Dtype::F64, vec![values.len() / width, width], bytes)
 }
 
 impl RegionBatch {
@@ -117,61 +124,38 @@ impl RegionBatch {
             tensor("parts", 2, &parts),
             tensor("rows", 2, &rows),
             tensor("windows", 2 * n + 2, &windows),
+            ("texts".to_string(), Dtype::U8, vec![texts.len()], texts.into_bytes()),
         ];
-        let checksum = checksum_of(texts.as_bytes(), &tensors);
-        let numbers = tensors.iter().map(|(name, shape, bytes)| (*name, Dtype::F64, shape.clone(), &bytes[..]));
-        let bytes = [("texts", texts.as_bytes()), ("checksum", checksum.as_bytes())];
-        let bytes = bytes.map(|(name, bytes)| (name, Dtype::U8, vec![bytes.len()], bytes));
-        let views = numbers
-            .chain(bytes)
-            .map(|(name, dtype, shape, bytes)| Ok((name.to_string(), TensorView::new(dtype, shape, bytes)?)));
-        let views = views.collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
-        let metadata = HashMap::from([("version".to_string(), VERSION.to_string())]);
-        Ok(safetensors::serialize(views, Some(metadata))?)
+        Ok(container::pack(VERSION, [], &tensors)?)
     }
 
     /// Reads what [`RegionBatch::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<RegionBatch, BatchFileError> {
-        let (_, header) = SafeTensors::read_metadata(bytes)?;
-        let none = HashMap::new();
-        let metadata = header.metadata().as_ref().unwrap_or(&none);
-        match metadata.get("version").map(String::as_str) {
-            Some(VERSION) => {}
-            other => return Err(BatchFileError::Version(other.unwrap_or("none").to_string())),
-        }
         let content = |message: String| BatchFileError::Content(message);
-        let file = SafeTensors::deserialize(bytes)?;
-        let bytes_of = |name: &str| -> Result<Vec<u8>, BatchFileError> {
-            let view = file.tensor(name)?;
-            match view.dtype() {
-                Dtype::U8 => Ok(view.data().to_vec()),
-                other => Err(content(format!("`{name}` has type {other:?}, expected U8"))),
-            }
+        let container = Container::read(bytes, VERSION)?;
+        let view = |name: &str| {
+            container.tensors().tensor(name).map_err(|_| content(format!("the tensor `{name}` is missing")))
         };
-        let (texts, checksum) = (bytes_of("texts")?, bytes_of("checksum")?);
-        let scripts = std::str::from_utf8(&texts).map_err(|_| content("`texts` is not text".to_string()))?;
+        let texts = view("texts")?;
+        if texts.dtype() != Dtype::U8 {
+            return Err(content(format!("`texts` has type {:?}, expected U8", texts.dtype())));
+        }
+        let scripts = std::str::from_utf8(texts.data()).map_err(|_| content("`texts` is not text".to_string()))?;
         let mut scripts = scripts.split_terminator('\0');
         let variables = parse_smtlib(scripts.next().unwrap_or_default())?.reals;
         let n = variables.len();
         if n == 0 {
             return Err(BatchError::NoVariables.into());
         }
-        let read = |name: &'static str, width: usize| -> Result<Tensor, BatchFileError> {
-            let view = file.tensor(name)?;
+        let numbers = |name: &str, width: usize| -> Result<Vec<f64>, BatchFileError> {
+            let view = view(name)?;
             if view.dtype() != Dtype::F64 || view.shape().len() != 2 || view.shape()[1] != width {
                 return Err(content(format!("`{name}` should be float64 with {width} columns")));
             }
-            Ok((name, view.shape().to_vec(), view.data().to_vec()))
+            Ok(view.data().as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
         };
-        let tensors = [read("half_spaces", n + 1)?, read("parts", 2)?, read("rows", 2)?, read("windows", 2 * n + 2)?];
-        if checksum != checksum_of(&texts, &tensors).as_bytes() {
-            return Err(BatchFileError::Checksum);
-        }
-        let numbers = |at: usize| -> Vec<f64> {
-            let chunks = tensors[at].2.as_chunks::<8>().0;
-            chunks.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect()
-        };
-        let [half_spaces, parts, rows, windows] = [0, 1, 2, 3].map(numbers);
+        let (half_spaces, parts) = (numbers("half_spaces", n + 1)?, numbers("parts", 2)?);
+        let (rows, windows) = (numbers("rows", 2)?, numbers("windows", 2 * n + 2)?);
         let mut maps = Vec::new();
         for constraint in scripts {
             let constraint = parse_smtlib(constraint)?;
@@ -225,10 +209,4 @@ fn unions(
         union.parts.push((normals, own.iter().map(|row| row[n]).collect()));
     }
     Ok(unions.into_iter().map(Arc::new).collect())
-}
-
-fn checksum_of(texts: &[u8], tensors: &[Tensor]) -> String {
-    let shapes: Vec<String> = tensors.iter().map(|(name, shape, _)| format!("{name}{shape:?}")).collect();
-    let parts = shapes.iter().map(|shape| shape.as_bytes()).chain(tensors.iter().map(|(_, _, bytes)| &bytes[..]));
-    checksum([texts].into_iter().chain(parts))
 }

@@ -196,4 +196,10 @@ impl RegionMap {
         let rows = windows.into_iter().map(|window| BatchRow::Window(self.0.clone(), window));
         Ok(RegionBatch { variables: self.region().variables().to_vec(), rows: rows.collect() })
     }
+
+    /// The whole region as the region of each of `count` rows.
+    pub fn repeat(&self, count: usize) -> RegionBatch {
+        let rows = vec![BatchRow::Whole(self.0.clone()); count];
+        RegionBatch { variables: self.region().variables().to_vec(), rows }
+    }
 }

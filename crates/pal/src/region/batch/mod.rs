@@ -10,14 +10,15 @@ mod map;
 mod merge;
 mod window;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 pub use error::BatchError;
 pub use file::BatchFileError;
-pub(crate) use map::CellScalar;
 pub use map::RegionMap;
+pub(crate) use map::{CellPolygons, CellScalar};
 
 use super::planar::{BinPart, Corner, CutMemory, Doubt, PlanarGrid};
 use super::{Region, Status};
@@ -26,7 +27,7 @@ use crate::formula::{Constraint, Formula, Linear, Var};
 use crate::interrupt::checkpoint;
 use crate::number::Rational;
 use half_spaces::HalfSpaceUnion;
-use map::{CellPolygons, MapData};
+use map::MapData;
 use window::{Window, exact};
 
 /// Regions over the same variables, one per row.
@@ -144,6 +145,19 @@ impl RegionBatch {
         Ok(all)
     }
 
+    /// The first row of each kind of equal rows, and for each row which of these it is equal to.
+    pub(crate) fn distinct(&self) -> (Vec<usize>, Vec<usize>) {
+        let (mut first, mut known) = (Vec::new(), HashMap::with_capacity(self.len()));
+        let mut place = |(row, key)| {
+            *known.entry(key).or_insert_with(|| {
+                first.push(row);
+                first.len() - 1
+            })
+        };
+        let places = self.rows.iter().map(BatchRow::key).enumerate().map(&mut place).collect();
+        (first, places)
+    }
+
     fn row(&self, row: usize) -> Result<&BatchRow, BatchError> {
         self.rows.get(row).ok_or(BatchError::Row { row, rows: self.rows.len() })
     }
@@ -173,11 +187,8 @@ impl RegionBatch {
     /// Whether each point, one per row, is in the region of its own row, exactly and with strictness. Points come row by
     /// row in one slice; NaN and infinities are in no region.
     pub fn contains(&self, points: &[f64]) -> Result<Vec<bool>, BatchError> {
+        self.check_points(points)?;
         let n = self.dimension();
-        if points.len() != self.len() * n {
-            let (given, wanted) = (points.len(), self.len() * n);
-            return Err(BatchError::Length { what: "coordinates of points", given, wanted });
-        }
         let decide = |(row, point): (&BatchRow, &[f64])| row.contains(point);
         if self.len() < PARALLEL {
             return Ok(self.rows.iter().zip(points.chunks(n)).map(decide).collect());
@@ -190,8 +201,58 @@ impl RegionBatch {
         self.rows[row].contains(point)
     }
 
+    /// Points of the map, one per row, in the local coordinates of their windows, rounded to float64. The coordinates
+    /// of rows that are not windows are those of the map already.
+    pub fn to_local(&self, points: &[f64]) -> Result<Vec<f64>, BatchError> {
+        self.each_point(points, Window::local)
+    }
+
+    /// Points in local coordinates, one per row, as points of the map, rounded to float64: the opposite of
+    /// [`RegionBatch::to_local`].
+    pub fn to_map(&self, points: &[f64]) -> Result<Vec<f64>, BatchError> {
+        self.each_point(points, Window::image)
+    }
+
+    fn each_point(&self, points: &[f64], change: fn(&Window, &[f64]) -> Vec<f64>) -> Result<Vec<f64>, BatchError> {
+        self.check_points(points)?;
+        let changed = |(row, point): (&BatchRow, &[f64])| match row {
+            BatchRow::Window(_, window) => change(window, point),
+            _ => point.to_vec(),
+        };
+        Ok(self.rows.iter().zip(points.chunks(self.dimension())).flat_map(changed).collect())
+    }
+
+    fn check_points(&self, points: &[f64]) -> Result<(), BatchError> {
+        let (given, wanted) = (points.len(), self.len() * self.dimension());
+        if given != wanted {
+            return Err(BatchError::Length { what: "coordinates of points", given, wanted });
+        }
+        Ok(())
+    }
+
+    /// Cuts the maps of all rows in the plane into cells, each map once. This comes before rows are looked at in
+    /// parallel: cutting is divided between threads too, and a thread that waits for the cells of a map could take up
+    /// another row of the same map, and so wait for itself.
+    pub(crate) fn prepare(&self) {
+        if self.dimension() != 2 {
+            return;
+        }
+        let maps: HashMap<*const MapData, &MapData> = self
+            .rows
+            .iter()
+            .filter_map(|row| match row {
+                BatchRow::Whole(map) | BatchRow::Window(map, _) => Some((Arc::as_ptr(map), &**map)),
+                BatchRow::HalfSpaces(_) => None,
+            })
+            .collect();
+        maps.into_values().collect::<Vec<_>>().into_par_iter().for_each(|map| {
+            let _ = map.cells();
+        });
+    }
+
     /// The kind of every row: bounded, unbounded, lower-dimensional or empty.
     pub fn statuses(&self) -> Vec<Status> {
+        self.prepare();
         (0..self.len()).into_par_iter().map(|row| self.status(row)).collect()
     }
 
@@ -209,6 +270,7 @@ impl RegionBatch {
 
     /// The volume of every row; infinite for unbounded ones.
     pub fn volumes(&self) -> Vec<f64> {
+        self.prepare();
         (0..self.len()).into_par_iter().map(|row| self.volume(row)).collect()
     }
 
@@ -300,6 +362,18 @@ impl RegionBatch {
 }
 
 impl BatchRow {
+    /// Rows with the same key are the same region.
+    fn key(&self) -> (usize, Vec<u64>) {
+        match self {
+            BatchRow::Whole(map) => (Arc::as_ptr(map) as usize, Vec::new()),
+            BatchRow::Window(map, window) => {
+                let numbers = window.centre.iter().chain(&window.turn).chain(&*window.half_width);
+                (Arc::as_ptr(map) as usize, numbers.map(|x| x.to_bits()).collect())
+            }
+            BatchRow::HalfSpaces(union) => (Arc::as_ptr(union) as usize, Vec::new()),
+        }
+    }
+
     fn contains(&self, point: &[f64]) -> bool {
         match self {
             BatchRow::Whole(map) => map.membership.contains(point),

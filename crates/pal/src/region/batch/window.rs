@@ -134,6 +134,31 @@ impl Window {
         map.contains_image(&ImagePoint { approximate: image, error, exact: &|| self.exact_image(point) })
     }
 
+    /// The local coordinates of a point of the map, rounded.
+    pub fn local(&self, point: &[f64]) -> Vec<f64> {
+        let [a, b] = self.turn;
+        let away: Vec<f64> = point.iter().zip(&self.centre).map(|(y, centre)| y - centre).collect();
+        match away[..] {
+            [x, y] => {
+                // The heading is divided out first: squares of large scales would overflow.
+                let scale = a.hypot(b);
+                let (a, b) = (a / scale, b / scale);
+                vec![(a * x + b * y) / scale, (a * y - b * x) / scale]
+            }
+            _ => away.iter().map(|x| x / a).collect(),
+        }
+    }
+
+    /// The point of the map that a local point stands for, rounded.
+    pub fn image(&self, point: &[f64]) -> Vec<f64> {
+        let [a, b] = self.turn;
+        let turned = match *point {
+            [u, v] => vec![a * u - b * v, b * u + a * v],
+            _ => point.iter().map(|u| a * u).collect(),
+        };
+        turned.iter().zip(&self.centre).map(|(x, centre)| x + centre).collect()
+    }
+
     /// The exact point of the map that a local point stands for.
     fn exact_image(&self, point: &[f64]) -> Vec<Rational> {
         let [a, b] = self.turn.map(exact);

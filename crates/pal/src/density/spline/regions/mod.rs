@@ -128,17 +128,20 @@ impl Family {
             let error = BatchError::Variables { row: 0, given: names(regions.variables()), wanted: names(own) };
             return Err(DensityError::Batch(error));
         }
+        regions.prepare();
         let compiler = RowCompiler::new(kind, precision);
-        let rows: Vec<usize> = (0..regions.len()).collect();
+        // Equal rows share a form: data often have several rows with the same window.
+        let (rows, places) = regions.distinct();
         let forms = rows.par_chunks(BLOCK).map_init(CompileMemory::default, |memory, rows| {
             rows.iter().map(|row| compiler.compile(regions, *row, memory)).collect::<Result<Vec<_>, DensityError>>()
         });
         let forms: Vec<Option<RowForm>> = forms.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-        let without: Vec<usize> = (0..forms.len()).filter(|row| forms[*row].is_none()).collect();
+        let without: Vec<usize> = (0..regions.len()).filter(|row| forms[places[*row]].is_none()).collect();
         if !without.is_empty() {
             return Err(DensityError::RowsWithoutVolume(without));
         }
-        let forms = forms.into_iter().flatten().map(Arc::new).collect();
+        let forms: Vec<Arc<RowForm>> = forms.into_iter().flatten().map(Arc::new).collect();
+        let forms = places.iter().map(|place| forms[*place].clone()).collect();
         Ok(RegionForms { family: self.clone(), regions: regions.clone(), forms, precision, kernels: Arc::default() })
     }
 }
@@ -213,7 +216,7 @@ impl RegionForms {
         Ok(RegionForms { regions, forms, ..self.clone() })
     }
 
-    /// The memory that the normalisers of all rows take, in bytes.
+    /// The memory that the normalisers of all rows take, in bytes. Rows that share one are counted each.
     pub fn bytes(&self) -> usize {
         let form = |form: &Arc<RowForm>| match &**form {
             RowForm::Planar(form) => form.bytes(),
