@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The network gives locations, widths and tails instead of all values at the knots.
     let head = StudentTHead::new(&layer).ok_or("the head is for splines")?;
     let network = Network::new(INPUTS, &[128, 128], head.num_params(), &device);
-    let predictor = PalPredictor::with_head(network, head, layer).start(&train.batch(&[0], 0), &train.points, 0)?;
+    let predictor = PalPredictor::with_head(network, head, layer).start(&train.batch(&[0], 0)?, &train.points, 0)?;
     let optimiser = OptimiserSettings { learning_rate: 2e-3, ..OptimiserSettings::default() };
     let settings = TrainSettings { epochs: 4, batch: 128, optimiser, ..TrainSettings::default() };
     let mut trainer = Trainer::<PalPredictor, f32>::new(predictor, settings);
@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let uniform = -region.volume()?.ln();
     println!("held out: log-likelihood {:.3}, uniform {uniform:.3}", evaluate(&predictor, &test)?);
-    let some = test.batch(&(0..test.len().min(200)).collect::<Vec<usize>>(), 0).inputs;
+    let some = test.batch(&(0..test.len().min(200)).collect::<Vec<usize>>(), 0)?.inputs;
     let samples = predictor.sample(some.clone(), 10, 1)?;
     let membership = constraint.membership()?;
     assert!(membership.contains_batch(&samples).iter().all(|inside| *inside));

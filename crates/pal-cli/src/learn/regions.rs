@@ -62,7 +62,7 @@ impl RegionOptions {
 /// Where maps come from. Each of them is read and prepared once.
 enum Maps {
     One(RegionMap),
-    Folder { reading: ConstraintReading, known: RefCell<HashMap<String, RegionMap>> },
+    Folder { reading: Box<ConstraintReading>, known: RefCell<HashMap<String, RegionMap>> },
 }
 
 /// Finds the regions of rows.
@@ -86,7 +86,7 @@ impl RegionReader {
         match (&plan.map, folder) {
             (Some(_), Some(reading)) => {
                 let (variables, known) = (columns.outputs.clone(), RefCell::default());
-                Ok(RegionReader { plan, variables, maps: Maps::Folder { reading, known } })
+                Ok(RegionReader { plan, variables, maps: Maps::Folder { reading: Box::new(reading), known } })
             }
             (Some(column), None) => bail!(
                 "{}: this is a file; with the column `{column}`, which names the map of each row, give the folder of the maps",

@@ -102,7 +102,7 @@ type Corner = [i64; 2];
 /// assert_eq!(mask_polygons(&mask, 1.0).unwrap()[0].points().len(), 5);
 /// ```
 pub fn mask_polygons(mask: &Mask, tolerance: f64) -> Result<Vec<Polygon>, MaskError> {
-    if mask.width == 0 || mask.obstacles.len() % mask.width != 0 {
+    if mask.width == 0 || !mask.obstacles.len().is_multiple_of(mask.width) {
         return Err(MaskError::Shape { pixels: mask.obstacles.len(), width: mask.width });
     }
     if tolerance.is_nan() || tolerance < 0.0 {

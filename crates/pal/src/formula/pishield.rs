@@ -170,7 +170,7 @@ fn disjunction(line: &str, terms: &BTreeMap<u64, Linear>) -> Result<Formula, Str
                 (factor, pending) = (Rational::ONE, false);
             }
             Word::Number(value) if !pending => {
-                factor = factor * value;
+                factor *= value;
                 pending = true;
             }
             Word::Number(_) => return Err("two numbers stand next to each other".to_string()),

@@ -59,7 +59,7 @@ impl KernelFamily {
     /// The entropies of the densities of rows of parameters.
     pub fn entropies(&self, params: &[f64], options: &EntropyOptions) -> Result<Vec<Entropy>, QueryError> {
         let rows = self.rows(params)?;
-        let answer = |row: &KernelRow| Ok(RowEntropy::new(self, row, options)?.0);
+        let answer = |row: &KernelRow| Ok(RowEntropy::integrate(self, row, options)?.0);
         rows.par_iter().map(answer).collect()
     }
 
@@ -71,7 +71,7 @@ impl KernelFamily {
     ) -> Result<(Vec<Entropy>, Vec<f64>), QueryError> {
         let rows = self.rows(params)?;
         let answer = |row: &KernelRow| {
-            let (entropy, triangles) = RowEntropy::new(self, row, options)?;
+            let (entropy, triangles) = RowEntropy::integrate(self, row, options)?;
             let mut gradient = vec![0.0; self.num_params()];
             self.entropy_gradient(row, &triangles, &mut gradient);
             Ok((entropy, gradient))
@@ -115,7 +115,7 @@ struct RowEntropy<'e> {
 
 impl RowEntropy<'_> {
     /// The entropy, and the triangles that its cubature ended with.
-    fn new(
+    fn integrate(
         family: &KernelFamily,
         row: &KernelRow,
         options: &EntropyOptions,

@@ -49,6 +49,7 @@ mod triweight;
 
 use std::sync::Arc;
 
+pub use moments::MeanAndCovariance;
 pub use rows::{KernelLogProb, log_prob_each};
 
 use crate::density::{BinIndex, DensityError, Grid, Support};
@@ -231,7 +232,7 @@ impl KernelFamily {
     }
 
     /// A point in the coordinates of the user.
-    fn from_box(&self, v: [f64; 2]) -> [f64; 2] {
+    fn to_user(&self, v: [f64; 2]) -> [f64; 2] {
         let axes = self.0.grid.axes();
         [0, 1].map(|j| axes[j].global(BinIndex::default(), 0.5 * (v[j] + 1.0)))
     }

@@ -110,7 +110,7 @@ impl KernelFamily {
                 continue;
             }
             for step in STEPS {
-                let point = self.from_box([0, 1].map(|j| corner[j] + step * (centre[j] - corner[j])));
+                let point = self.to_user([0, 1].map(|j| corner[j] + step * (centre[j] - corner[j])));
                 if self.contains(&point) {
                     let value = self.unnormalised(row, self.to_box(&point));
                     if best.is_none_or(|(known, _)| value > known) {

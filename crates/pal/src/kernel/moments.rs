@@ -18,9 +18,12 @@ use crate::query::QueryError;
 /// A polynomial in coordinates of the box: exponents and coefficients.
 type BoxTerms = Vec<([i32; 2], f64)>;
 
+/// A mean, and a covariance matrix row by row.
+pub type MeanAndCovariance = ([f64; 2], [f64; 4]);
+
 impl KernelFamily {
     /// The mean and the covariance matrix (row by row) of each row of parameters.
-    pub fn mean_and_covariance(&self, params: &[f64]) -> Result<Vec<([f64; 2], [f64; 4])>, QueryError> {
+    pub fn mean_and_covariance(&self, params: &[f64]) -> Result<Vec<MeanAndCovariance>, QueryError> {
         let rows = self.rows(params)?;
         let half = self.half_widths();
         let answer = |row: &KernelRow| {
@@ -33,7 +36,7 @@ impl KernelFamily {
             let second = [sums[3] / sums[0] - x * x, sums[4] / sums[0] - x * y, sums[5] / sums[0] - y * y];
             let cross = second[1] * half[0] * half[1];
             let covariance = [second[0] * half[0] * half[0], cross, cross, second[2] * half[1] * half[1]];
-            Ok((self.from_box([x, y]), covariance))
+            Ok((self.to_user([x, y]), covariance))
         };
         rows.par_iter().map(answer).collect()
     }

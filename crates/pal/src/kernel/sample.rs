@@ -127,7 +127,7 @@ impl<'s> RowSampler<'s> {
     fn inside(&self, v: [f64; 2], middle: [f64; 2]) -> Option<[f64; 2]> {
         let mut step = 0.0;
         for _ in 0..64 {
-            let point = self.family.from_box([0, 1].map(|j| v[j] + step * (middle[j] - v[j])));
+            let point = self.family.to_user([0, 1].map(|j| v[j] + step * (middle[j] - v[j])));
             if self.family.contains(&point) {
                 return Some(point);
             }
