@@ -27,16 +27,29 @@ def float64(values: ArrayLike, what: str) -> FloatArray:
     Integers that float64 cannot represent are refused: a point that is rounded silently may be on the other side of a
     constraint.
     """
+    if hasattr(values, "detach"):
+        # A tensor of PyTorch, which may have derivatives, be on a device, or have a format that numpy lacks.
+        values = values.detach().cpu()
+        values = values.double() if values.is_floating_point() else values
     array: Any = np.asarray(values)
     if array.dtype.kind not in "fiub" and not (array.dtype == object and array.size == 0):
         if array.dtype.kind == "c":
             raise TypeError(f"{what} must be real numbers, not complex ones")
-        raise TypeError(f"{what} must be an array of numbers, not of {array.dtype}")
+        raise TypeError(f"{what} must be an array of numbers, not of {_kind(array)}")
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size and np.abs(array).max() > _EXACT:
         if (array.astype(np.float64).astype(object) != array.astype(object)).any():
             raise ValueError(f"{what} hold an integer beyond 2**53 that float64 cannot represent; round it first")
     # Not `ascontiguousarray`, which makes a single number an array of one.
     return np.asarray(array, dtype=np.float64, order="C")
+
+
+def _kind(array: Any) -> str:
+    """What an array holds that are no numbers: its type, and where that says nothing the first such entry."""
+    if array.dtype.kind in "US":
+        return "text"
+    texts = (entry for entry in array.reshape(-1) if not isinstance(entry, (int, float, np.number)))
+    first = next(texts, None) if array.dtype == object else None
+    return str(array.dtype) if first is None else f"{type(first).__name__}: {first!r} is not a number"
 
 
 def points(values: Any, variables: Sequence[str], what: str = "points") -> tuple[FloatArray, tuple[int, ...]]:
@@ -99,7 +112,7 @@ def named(values: Any, variables: Sequence[str], what: str) -> list[Any] | None:
 def meant(name: str, known: Iterable[Any]) -> str:
     """The end of a message about a name that is not there: the known one that was probably meant, if there is one."""
     by_small = {str(other).lower(): str(other) for other in known}
-    near = difflib.get_close_matches(name.lower(), by_small, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name.lower(), by_small, n=1, cutoff=0.6)
     return f"; did you mean `{by_small[near[0]]}`?" if near else ""
 
 

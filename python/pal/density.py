@@ -290,4 +290,11 @@ def _pairs(values: Mapping[str, float] | None, more: Mapping[str, float]) -> lis
     merged = {**(values or {}), **more}
     if not merged:
         raise ValueError("give the value of at least one variable, such as x=0.5")
-    return [(name, float(value)) for name, value in merged.items()]
+    return [(name, _number(name, value)) for name, value in merged.items()]
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"the value of `{name}` must be a number, not {value!r}") from None

@@ -7,6 +7,7 @@ exactly the number that it denotes.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -146,11 +147,17 @@ def reals(*names: str) -> Terms:
     Where one formula uses several declarations of a name, the earliest counts: a condition that declares a variable
     anew does not move the columns of a region that it is joined to.
     """
+    if len(names) == 1 and isinstance(names[0], str) and re.search(r"[\s,]", names[0]):
+        parts = ", ".join(f'"{part}"' for part in re.split(r"[\s,]+", names[0]) if part)
+        raise ValueError(
+            f"each name is an argument of its own: pal.reals({parts}); a single variable with this name is "
+            f"pal.real({names[0]!r})"
+        )
     return Terms(real(name) for name in names)
 
 
 def boolean(name: str) -> Formula:
-    """Declares a Boolean variable."""
+    """Declares a Boolean variable; see [`booleans`][pal.booleans]."""
     return Formula.boolean(_name(name))
 
 
@@ -166,22 +173,45 @@ def booleans(*names: str) -> tuple[Formula, ...]:
 
 
 def implies(condition: Formula | bool, consequence: Formula | bool) -> Formula:
-    """The formula that holds unless the condition holds and the consequence does not."""
+    """The formula that holds unless the condition holds and the consequence does not.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> pal.Constraint(pal.implies(x > 1, y > 1), ["x", "y"]).contains([[0, 0], [2, 0], [2, 2]])
+    array([ True, False,  True])
+    """
     return Formula.any([~Formula.all([condition]), consequence])
 
 
 def all_of(parts: Iterable[Formula | bool]) -> Formula:
-    """The conjunction of all parts; true if there are none."""
+    """The conjunction of all parts; true if there are none.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> pal.all_of(v >= 0 for v in (x, y))
+    x >= 0 & y >= 0
+    """
     return Formula.all(list(parts))
 
 
 def any_of(parts: Iterable[Formula | bool]) -> Formula:
-    """The disjunction of all parts; false if there are none."""
+    """The disjunction of all parts; false if there are none.
+
+    >>> import pal
+    >>> x = pal.real("x")
+    >>> pal.Region(pal.any_of(x.between(i, i + "1/4") for i in map(pal.rational, range(3)))).exact_volume
+    Fraction(3, 4)
+    """
     return Formula.any(list(parts))
 
 
 def ite(condition: Formula | bool, yes: Any, no: Any) -> Any:
     """`yes` where the condition holds and `no` elsewhere: a formula of formulas, a weight of polynomials.
+
+    Args:
+        condition: what decides.
+        yes: a formula, or a polynomial, a term, a number or a weight.
+        no: the same kind of thing.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")
@@ -357,7 +387,14 @@ def as_constraint(value: Constrained, variables: Sequence[str] | None = None) ->
         return Constraint._of(value._core.with_order([_name(name) for name in variables]))
     if isinstance(value, (Formula, bool)):
         return Constraint(value, variables)
-    raise TypeError(f"a constraint must be a formula such as x <= 1, or a Constraint, not {type(value).__name__}")
+    way = ""
+    if isinstance(value, str):
+        way = "; pal.parse_smtlib(text) reads SMT-LIB, pal.read_geojson(path) a map"
+    elif isinstance(value, (list, tuple)):
+        way = "; pal.all_of(formulas) is the formula that all of them hold"
+    elif hasattr(value, "constraint"):
+        way = "; it has one: .constraint"
+    raise TypeError(f"a constraint must be a formula such as x <= 1, or a Constraint, not {type(value).__name__}{way}")
 
 
 def parse_smtlib(text: str) -> Constraint:
@@ -408,12 +445,26 @@ def polygon(
 ) -> Formula:
     """A simple polygon with holes, edges included, as a formula over two variables.
 
+    Args:
+        outer: the corners in order around the polygon, pairs of numbers.
+        holes: the corners of each hole; the edges of holes belong to the polygon.
+        variables: the names of the coordinates.
+
     >>> import pal
     >>> pal.Region(pal.polygon([(0, 0), (4, 0), (4, 4), (2, 1), (0, 4)])).exact_volume
     Fraction(10, 1)
     """
-    corners = lambda ring: [(x, y) for x, y in ring]
-    return _core.polygon(corners(outer), [corners(hole) for hole in holes], *variables)
+    return _core.polygon(_corners(outer), [_corners(hole) for hole in holes], *variables)
+
+
+def _corners(ring: Any) -> list[tuple[Any, Any]]:
+    """The corners of a ring as pairs; an error that says what a corner is, where one is none."""
+    corners = []
+    for k, corner in enumerate(ring):
+        if isinstance(corner, (str, bytes)) or not hasattr(corner, "__len__") or len(corner) != 2:
+            raise ValueError(f"the corners of a polygon are pairs such as (0, 1.5); corner {k} is {corner!r}")
+        corners.append((corner[0], corner[1]))
+    return corners
 
 
 def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Formula:
@@ -421,6 +472,11 @@ def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Form
 
     Coordinates of shapely are floats and stand for exactly what they denote. shapely itself is not needed: anything
     with its attributes will do.
+
+    >>> import pal
+    >>> from shapely import box
+    >>> pal.Region(pal.from_shapely(box(0, 0, 4, 3))).exact_volume
+    Fraction(12, 1)
     """
     parts = getattr(geometry, "geoms", [geometry])
     formulas = []
@@ -457,7 +513,13 @@ def from_wkt(text: str, variables: tuple[str, str] = ("x", "y")) -> Formula:
 
 def from_wkb(content: bytes | str, variables: tuple[str, str] = ("x", "y")) -> Formula:
     """The union of the polygons of well-known binary (WKB), or of its hexadecimal digits, edges included, as a formula
-    over two variables."""
+    over two variables.
+
+    >>> import pal
+    >>> from shapely import box
+    >>> pal.Region(pal.from_wkb(box(0, 0, 4, 3).wkb)).exact_volume
+    Fraction(12, 1)
+    """
     return _core.parse_wkb(content.encode() if isinstance(content, str) else bytes(content), *variables)
 
 
@@ -540,7 +602,8 @@ def substitute(formula: Formula, values: Mapping[str, Any]) -> Formula:
 
 def _name(name: str) -> str:
     if not isinstance(name, str):
-        raise TypeError(f"a variable has a name, not a {type(name).__name__}")
+        way = "; pal.reals(*names) takes a list of them" if isinstance(name, (list, tuple)) else ""
+        raise TypeError(f"the name of a variable is a text, not a {type(name).__name__}{way}")
     if not name:
         raise ValueError("the name of a variable must not be empty")
     return name

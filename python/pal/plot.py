@@ -76,8 +76,15 @@ def cells(
     edge: Any = "white",
     aspect: str | float | None = None,
 ) -> Axes:
-    """Draws the convex cells of a region of two variables, each in its colour. `aspect` is as for
-    [`region`][pal.plot.region]."""
+    """Draws the convex cells of a region of two variables, each in its colour.
+
+    Args:
+        region: the region.
+        ax: where to draw; by default the current axes.
+        cmap: the colours, by the name of a map of matplotlib.
+        edge: the colour of the edges of cells.
+        aspect: as for [`region`][pal.plot.region].
+    """
     _check_region(region)
     _two(region)
     ax = ax or _axes()
@@ -108,6 +115,11 @@ def density(
         log: whether to colour by the log-density.
         hatch: a pattern of matplotlib for what the constraint forbids; `None` leaves it blank.
         aspect: as for [`region`][pal.plot.region].
+
+    >>> import pal, pal.plot
+    >>> x, y = pal.reals("x", "y")
+    >>> family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=4, components=1)
+    >>> ax = pal.plot.density(family.density(family.random_params(seed=1)))
     """
     density = _one(density)
     resolution = count(resolution, "the resolution", least=2)

@@ -154,6 +154,43 @@ def test_points_and_events_of_other_types():
             ask("x <= 1")
 
 
+def test_mistakes_of_beginners_are_told_what_would_work():
+    family = pal.SplineMixture(TRIANGLE, knots=4, components=1)
+    layer = SplineLayer(TRIANGLE, knots=5, components=2)
+    p, inputs, targets = layer(torch.zeros(5, layer.num_params)), np.zeros((5, 3)), TRIANGLE.sample(5, seed=1)
+    network = torch.nn.Linear(3, layer.num_params)
+    density = family.density(family.random_params(seed=1))
+    for ask, error, message in [
+        (lambda: pal.reals("x y"), ValueError, r'pal\.reals\("x", "y"\)'),
+        (lambda: pal.reals("x, y"), ValueError, r'pal\.reals\("x", "y"\)'),
+        (lambda: pal.reals(["x", "y"]), TypeError, r"pal\.reals\(\*names\)"),
+        (lambda: x**2 + y**2 <= 1, TypeError, r"x\^2 \+ y\^2 is not; a curve.*pal\.polygon"),
+        (lambda: y <= x * y, TypeError, r"x\*y is not; a curve"),
+        (lambda: max(x, y), TypeError, r"pal\.maximum\(x, y\) instead of max"),
+        (lambda: pal.Region([x <= 1, y <= 1]), TypeError, r"pal\.all_of"),
+        (lambda: pal.Region("(<= x 1)"), TypeError, r"pal\.parse_smtlib"),
+        (lambda: pal.polygon([(0, 0, 1), (1, 0, 1), (0, 1, 1)]), ValueError, r"corner 0 is \(0, 0, 1\)"),
+        (lambda: pal.polygon("abc"), ValueError, "corner 0 is 'a'"),
+        (lambda: p.log_prob(torch.zeros(4, 2)), ValueError, "points of shape 4 x 2 do not fit a batch of 5 densities"),
+        (lambda: density.given(x="a"), TypeError, "the value of `x` must be a number, not 'a'"),
+        (lambda: p.probability(pal.real("z") <= 1), pal.RegionError, "`z`, which is not one of the variables"),
+        (lambda: TRIANGLE.contains([["0.1", "0.2"]]), TypeError, "points must be an array of numbers, not of text"),
+        (lambda: TRIANGLE.contains({"x": np.array([0.1, "a"], object), "y": 0}), TypeError, "`x` .* 'a' is not a number"),
+        (lambda: TRIANGLE.contains({"X": 0, "y": 0}), ValueError, "no column `x`.* did you mean `X`?"),
+        (lambda: pal.torch.fit(layer, network, inputs, targets), TypeError, "the second argument is a layer"),
+        (lambda: pal.torch.fit(network, layer, inputs * np.nan, targets), ValueError, "in 5 of 5 rows, the first in row 0"),
+        (lambda: pal.torch.fit(network, layer, inputs, 2 + targets), ValueError, "The columns are, in this order: x, y"),
+    ]:
+        with pytest.raises(error, match=message):
+            ask()
+    with pytest.raises(AttributeError) as failed:
+        pal.Regon
+    # What the interpreter makes a suggestion from.
+    assert failed.value.name == "Regon" and failed.value.obj is pal
+    half = torch.tensor([[0.25, 0.25]], dtype=torch.bfloat16, requires_grad=True)
+    assert TRIANGLE.contains(half).all()
+
+
 def test_plots_of_something_else():
     layer = SplineLayer(TRIANGLE, knots=5, components=2)
     p = layer(torch.randn(3, layer.num_params))

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::{Family, FileError, Model};
 use pal::formula::{Constraint, Var};
+use pal_burn::NetworkFile;
 
 use crate::{files, output};
 
@@ -61,6 +62,11 @@ fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> R
             _ if file.is_dir() => anyhow!("this is a directory; give a .safetensors file"),
             _ => anyhow!(error).context("cannot read"),
         })?;
+        ensure!(
+            !NetworkFile::recognises(&bytes),
+            "this is a trained network; `pal predict` makes densities of it, one for each row of inputs, and `pal eval` \
+             says how good it is"
+        );
         from_bytes(&bytes).map_err(|error| match error {
             // The message of the safetensors reader is about lengths of headers, which does not help users.
             FileError::Format(_) => {

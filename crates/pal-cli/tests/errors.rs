@@ -158,6 +158,29 @@ fn what_is_misspelt_gets_a_suggestion() {
 }
 
 #[test]
+fn what_beginners_try_is_told_what_would_work() {
+    let folder = Folder::new("errors-beginners");
+    folder.write("region.smt2", SQUARE_WITHOUT_TRIANGLE).write("walks.csv", "speed,east,north\n1,0.5,0.75\n");
+    let data = ["--constraint", "region.smt2", "--data", "walks.csv", "-o", "m.safetensors"];
+    for command in [&["fit"][..], &["train", "--inputs", "speed"]] {
+        folder.pal(&[command, &data].concat()).failed(
+            "pal: walks.csv: there is no column `x`; the columns are speed, east, north; --outputs names the columns",
+        );
+    }
+    let [model, ..] = common::density::uniform(&folder, SQUARE_WITHOUT_TRIANGLE, 2);
+    folder.write("points.csv", "x,y,kind\n0.5,0.75,a\n");
+    folder
+        .pal(&["logprob", &model, "--points", "points.csv"])
+        .failed("pal: points.csv: line 2, column `kind`: `a` is not a number; tables of points and parameters hold");
+    let rows: String = (0..40).map(|k| format!("{k},-0.{},0.5\n", k + 10)).collect();
+    folder.write("walks.csv", format!("speed,x,y\n{rows}"));
+    let small = ["--inputs", "speed", "--hidden", "4", "--knots", "4", "--components", "1", "--epochs", "1"];
+    folder.pal(&[&["train", "--violation-samples", "10"], &small[..], &data].concat()).done();
+    let network = folder.pal(&["query", "m.safetensors", "--event", "(<= x 1)"]);
+    network.failed("pal: m.safetensors: this is a trained network; `pal predict` makes densities of it");
+}
+
+#[test]
 fn manual_pages() {
     let folder = Folder::new("errors-man");
     let page = folder.pal(&["man"]).done().out;

@@ -154,7 +154,8 @@ impl Formula {
             Some(value) => Ok(value),
             None => Err(PyTypeError::new_err(
                 "a formula has no truth value of its own: write (0 <= x) & (x <= 1) instead of 0 <= x <= 1, \
-                 & | ~ instead of and, or, not, and A @ pal.reals(\"x\", \"y\") <= b instead of an array of terms",
+                 & | ~ instead of and, or, not, pal.maximum(x, y) instead of max(x, y), and A @ pal.reals(\"x\", \"y\") <= b \
+                 instead of an array of terms",
             )),
         }
     }

@@ -35,6 +35,14 @@ pub fn polynomial(object: &Bound<'_, PyAny>) -> PyResult<pal::polynomial::Polyno
     }
 }
 
+/// The error of a comparison that is no linear inequality.
+pub fn not_linear(side: impl std::fmt::Display) -> PyErr {
+    PyTypeError::new_err(format!(
+        "constraints must be linear, and {side} is not; a curve can be approximated by a polygon, \
+         pal.polygon(corners), and abs, pal.minimum and pal.maximum of linear terms can be compared"
+    ))
+}
+
 impl Polynomial {
     fn terms_over_vars<'py>(&self, py: Python<'py>, variables: &[Var]) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
@@ -116,7 +124,7 @@ arithmetic!(Polynomial, Polynomial, {
         match op {
             CompareOp::Eq => Ok(pyo3::types::PyBool::new(py, equal).to_owned().into_any()),
             CompareOp::Ne => Ok(pyo3::types::PyBool::new(py, !equal).to_owned().into_any()),
-            _ => Err(PyTypeError::new_err("constraints must be linear; this side of the comparison is not")),
+            _ => Err(not_linear(&self.0)),
         }
     }
 

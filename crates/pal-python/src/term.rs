@@ -13,7 +13,7 @@ use crate::convert::{fraction, number, some_number};
 use crate::errors::Report;
 use crate::formula::Formula;
 use crate::piecewise::{PiecewiseTerm, absolute};
-use crate::polynomial::{Polynomial, Weight};
+use crate::polynomial::{Polynomial, Weight, not_linear};
 use crate::work::run;
 
 /// A number, a term, a polynomial or a weight.
@@ -268,8 +268,8 @@ arithmetic!(Term, Linear, {
     ) -> PyResult<Bound<'py, PyAny>> {
         let difference = match Operand::of(other)? {
             Some(Operand::Linear(other)) => &self.0 - &other,
-            Some(_) => {
-                return Err(PyTypeError::new_err("constraints must be linear; this side of the comparison is not"));
+            Some(other) => {
+                return Err(other.polynomial().map_or_else(|_| not_linear("a weight with cases"), not_linear));
             }
             None => return Ok(py.NotImplemented().into_bound(py)),
         };

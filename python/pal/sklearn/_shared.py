@@ -33,7 +33,8 @@ def check_inside(region: Region, points: FloatArray, what: str) -> None:
         others = {1: "", 2: ", and so does another row"}.get(len(outside), f", and so do {len(outside) - 1} other rows")
         raise ValueError(
             f"row {row} of {what}, {points[row].tolist()}, violates the constraint{others}; remove them, widen the "
-            f"constraint, or move them to the nearest place inside with region.project({what})"
+            f"constraint, or move them to the nearest place inside with region.project({what}). The columns are, in this "
+            f"order: {', '.join(region.variables)}"
         )
 
 

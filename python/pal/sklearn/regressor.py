@@ -270,7 +270,16 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         return float(np.average(self.log_prob(X, y), weights=sample_weight))
 
     def sample(self, X: ArrayLike, n_samples: int = 1, random_state: Any = None) -> FloatArray:
-        """Independent samples for each row of inputs: rows by samples by outputs. All satisfy the constraint."""
+        """Independent samples for each row of inputs, all of which satisfy the constraint.
+
+        Args:
+            X: the inputs.
+            n_samples: the number of samples for each row.
+            random_state: the seed of the samples.
+
+        Returns:
+            an array of rows by samples by outputs.
+        """
         import torch
 
         random = check_random_state(random_state)

@@ -17,6 +17,18 @@ from torch import Tensor
 from ..families import Family
 
 
+def common_shape(points: Tensor, batch: torch.Size) -> torch.Size:
+    """The shape of log-densities: that of the points without their last axis and that of the batch, broadcast."""
+    try:
+        return torch.broadcast_shapes(points.shape[:-1], batch)
+    except RuntimeError:
+        shapes = " x ".join(map(str, points.shape)), " x ".join(map(str, batch))
+        raise ValueError(
+            f"points of shape {shapes[0]} do not fit a batch of {shapes[1]} densities: give one point for each, of shape "
+            f"{shapes[1]} x {points.shape[-1]}, or several for each, along axes before these"
+        ) from None
+
+
 class PointOracle:
     """Exact membership and features of points for one family. Families of equal content share one."""
 

@@ -19,6 +19,7 @@ from ..density import ENTROPY_DEFAULT, Density, Entropy, Mode
 from ..errors import QueryError
 from ..formula import Constraint, Formula, as_formula, reals
 from . import _devices, _fused, _information, _moments, _pathwise, _precision, _rounding
+from ._points import common_shape
 from .given import GivenDistribution
 from .marginals import Marginals
 from .normaliser import Normaliser
@@ -222,7 +223,7 @@ class ConstrainedDistribution(Distribution):
         # One point for each row is how networks are trained: no time is lost on it.
         full = batch = self.batch_shape
         if value.shape[:-1] != batch:
-            full = torch.broadcast_shapes(value.shape[:-1], batch)
+            full = common_shape(value, batch)
         if 0 in full:
             # An empty tensor that has gradients nevertheless.
             return (self.params.sum() * 0).expand(full).to(self._dtype)
@@ -550,7 +551,7 @@ class ConstrainedDistribution(Distribution):
         """The probability that no variable exceeds its coordinate; without derivatives. Points are as in `log_prob`."""
         value = self._points(value)
         n = self.event_shape[0]
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        full = common_shape(value, self.batch_shape)
         points = value.detach().expand(*full, n).reshape(-1, n).to("cpu", torch.float64).tolist()
         densities = self.densities()
         which = torch.arange(len(densities)).reshape(self.batch_shape).expand(full).reshape(-1).tolist()

@@ -17,6 +17,7 @@ from .. import _arrays, _core
 from ..density import Density
 from ..errors import QueryError
 from ._moments import flat, probability
+from ._points import common_shape
 
 if TYPE_CHECKING:
     from .distribution import ConstrainedDistribution
@@ -116,7 +117,7 @@ class GivenDistribution(Distribution):
             columns = [torch.as_tensor(column) for column in _arrays.named(value, self.variables, "points") or ()]
             value = torch.stack(torch.broadcast_tensors(*columns), -1)
         _arrays.check_width(value.shape, self.variables)
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        full = common_shape(value, self.batch_shape)
         value = value.expand(*full, value.shape[-1]).to(torch.float64)
         given = self.values.expand(*full, self.values.shape[-1]).to(value.device)
         parts = dict(zip(self._kept, value.unbind(-1)))

@@ -19,7 +19,7 @@ from ..formula import Constrained, Constraint, Formula
 from ..integrals import Integrand
 from ..region import Region
 from . import _devices
-from ._points import flat
+from ._points import common_shape, flat
 from .marginals import Marginals
 from .support import Finite, InRegion
 
@@ -217,7 +217,7 @@ class KernelDistribution(Distribution):
         """The log-density of points, broadcast against the batch: minus infinity outside the region, never NaN. A dict of
         tensors has coordinates by name."""
         value = self._points(value)
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        full = common_shape(value, self.batch_shape)
         if 0 in full:
             return (self.params.sum() * 0).expand(full)
         params = self.params.reshape(-1, self.params.shape[-1])
@@ -343,7 +343,7 @@ class _InFamilies(InRegion):
         self.families, self.batch_shape = families, batch_shape
 
     def check(self, value: Tensor) -> Tensor:
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        full = common_shape(value, self.batch_shape)
         points = value.detach().expand(*full, 2).reshape(-1, len(self.families), 2).cpu().double().numpy()
         inside = [family.contains(np.ascontiguousarray(points[:, row]).reshape(-1)) for row, family in enumerate(self.families)]
         return torch.from_numpy(np.stack(inside, -1)).reshape(full).to(value.device)

@@ -19,7 +19,7 @@ from ..errors import QueryError
 from ..formula import Formula
 from ..region import Region
 from . import _precision, _rounding
-from ._points import flat
+from ._points import common_shape, flat
 from .marginals import Marginals
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class InRegions(constraints.Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         """Whether points, along the last axis, are in the regions of their rows."""
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        full = common_shape(value, self.batch_shape)
         points = value.detach().expand(*full, value.shape[-1])
         rows = torch.arange(len(self.regions)).reshape(self.batch_shape).expand(full)
         return _contains(self.regions, rows, points).to(value.device)
@@ -192,7 +192,7 @@ class RegionDistribution(Distribution):
         never NaN. Points are broadcast against the batch; a dict of tensors has coordinates by name."""
         value = self._points(value)
         n = self.event_shape[0]
-        full = torch.broadcast_shapes(value.shape[:-1], self.batch_shape)
+        full = common_shape(value, self.batch_shape)
         if 0 in full:
             # An empty tensor that has gradients nevertheless.
             return (self._given.sum() * 0).expand(full)

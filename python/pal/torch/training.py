@@ -78,6 +78,11 @@ def fit(
     >>> len(training.scores), training.scores[training.best_epoch - 1] == max(training.scores)
     (5, True)
     """
+    if not isinstance(layer, (Layer, KernelLayer)):
+        raise TypeError(
+            f"the second argument is a layer of pal.torch, such as SplineLayer(region), not {type(layer).__name__}; "
+            "the first is the network below it"
+        )
     epochs = _arrays.count(epochs, "epochs", 1)
     patience = _arrays.count(patience, "patience", 1)
     size = _arrays.count(batch_size, "batch_size", 1)
@@ -101,6 +106,13 @@ def _inputs(inputs: Any, weight: Tensor) -> Tensor:
         inputs = torch.from_numpy(_arrays.float64(inputs, "inputs"))
     if inputs.dim() == 0:
         raise ValueError("inputs need one row for each observation; they are a single number")
+    if inputs.is_floating_point():
+        broken = torch.nonzero(~inputs.isfinite().flatten(1).all(1) if inputs.dim() > 1 else ~inputs.isfinite())
+        if len(broken):
+            raise ValueError(
+                f"inputs have NaN or infinities in {len(broken)} of {len(inputs)} rows, the first in row "
+                f"{int(broken[0])}; leave these rows out, or fill them in"
+            )
     return inputs.to(weight.device, weight.dtype) if inputs.is_floating_point() else inputs.to(weight.device)
 
 
@@ -119,7 +131,7 @@ def _targets(layer: Layer | KernelLayer, targets: Any, device: torch.device) -> 
         raise ValueError(
             f"{len(outside)} of {len(points)} targets are outside the constraint, the first in row {row}: "
             f"{points[row].tolist()}; their log-density is minus infinity. Leave them out, or move them to the nearest "
-            "place inside with region.project(targets)"
+            f"place inside with region.project(targets). The columns are, in this order: {', '.join(layer.constraint.variables)}"
         )
     return torch.from_numpy(points).to(device)
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use pal::formula::{Constraint, Membership};
 use pal::region::RegionBatch;
 use pal_burn::Split;
@@ -13,6 +13,7 @@ use super::regions::{MapNames, RegionReader};
 use crate::input;
 use crate::model_file::names;
 use crate::numbers::counted;
+use crate::table::NoColumn;
 use crate::table::dataset::{ColumnNames, Dataset};
 
 /// The names of the columns that a model is trained on.
@@ -151,7 +152,13 @@ impl DataReader<'_> {
             names.extend(reader.columns());
         }
         let width = names.len();
-        let dataset = Dataset::read(path, ColumnNames { numbers: &names, text: self.text_column() })?;
+        let read = Dataset::read(path, ColumnNames { numbers: &names, text: self.text_column() });
+        let dataset = read.map_err(|error| match error.downcast_ref::<NoColumn>() {
+            Some(missing) if outputs.contains(&missing.name) => {
+                anyhow!("{error:#}; --outputs names the columns that hold the variables of the constraint")
+            }
+            _ => error,
+        })?;
         let values = |row: usize| &dataset.numbers[row * width..(row + 1) * width];
         let incomplete = |row: usize| -> Option<String> {
             let values = values(row);

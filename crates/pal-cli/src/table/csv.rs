@@ -35,7 +35,12 @@ pub fn read(input: impl Read) -> Result<Table> {
                     Some(names) => format!("`{}`", names[column]),
                     None => (column + 1).to_string(),
                 };
-                bail!("line {}, column {name}: {}", line(), not_a_number(field));
+                let way = if table.names.is_some() && !field.trim_ascii().is_empty() {
+                    "; tables of points and parameters hold numbers alone: leave this column out"
+                } else {
+                    ""
+                };
+                bail!("line {}, column {name}: {}{way}", line(), not_a_number(field));
             };
             table.values.push(value);
         }

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use csv::ByteRecord;
 
 use super::csv::{header, not_a_number, number, plainly, put_number, records};
-use super::{BUFFER, is_standard, no_column, parquet};
+use super::{BUFFER, NoColumn, is_standard, no_column, parquet};
 use crate::{files, output};
 
 /// Some columns of a file: any number with numbers, at most one with text.
@@ -38,9 +38,9 @@ impl ColumnNames<'_> {
     pub(super) fn find(&self, present: &[String]) -> Result<(Vec<usize>, Option<usize>)> {
         let position = |name: &str| {
             let found = present.iter().position(|other| other == name);
-            found.with_context(|| no_column(name, present))
+            found.ok_or_else(|| no_column(name, present))
         };
-        let numbers = self.numbers.iter().map(|name| position(name)).collect::<Result<_>>()?;
+        let numbers = self.numbers.iter().map(|name| position(name)).collect::<Result<_, NoColumn>>()?;
         Ok((numbers, self.text.map(position).transpose()?))
     }
 }

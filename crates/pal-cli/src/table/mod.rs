@@ -48,12 +48,28 @@ fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The message about a column that is not there: which ones are, and which of them was probably meant.
-fn no_column(name: &str, present: &[String]) -> String {
+/// A column is not there; the message says which ones are, and which of them was probably meant.
+#[derive(Debug)]
+pub struct NoColumn {
+    /// The name that was looked for.
+    pub name: String,
+    message: String,
+}
+
+impl std::fmt::Display for NoColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for NoColumn {}
+
+fn no_column(name: &str, present: &[String]) -> NoColumn {
     let distance = |other: &&String| strsim::osa_distance(&name.to_lowercase(), &other.to_lowercase());
     let near = present.iter().min_by_key(distance).filter(|other| distance(other) <= name.chars().count() / 3);
     let meant = near.map_or(String::new(), |other| format!("; did you mean `{other}`?"));
-    format!("there is no column `{name}`; the columns are {}{meant}", present.join(", "))
+    let message = format!("there is no column `{name}`; the columns are {}{meant}", present.join(", "));
+    NoColumn { name: name.to_string(), message }
 }
 
 impl Table {
@@ -99,9 +115,9 @@ impl Table {
         let at: HashMap<&str, usize> = present.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
         let position = |name: &&str| {
             let found = at.get(name).copied();
-            found.with_context(|| no_column(name, present))
+            found.ok_or_else(|| no_column(name, present))
         };
-        let wanted: Vec<usize> = names.iter().map(position).collect::<Result<_>>()?;
+        let wanted: Vec<usize> = names.iter().map(position).collect::<Result<_, NoColumn>>()?;
         let in_place = wanted.len() == self.columns && wanted.iter().enumerate().all(|(k, column)| k == *column);
         let values = if in_place {
             self.values.clone()

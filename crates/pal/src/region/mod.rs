@@ -68,7 +68,9 @@ pub enum RegionError {
     )]
     TooManyVariables(usize),
     /// The formula uses a name that is not in the list of variables.
-    #[error("the formula uses variable `{0}`, which is not declared")]
+    #[error(
+        "the formula uses variable `{0}`, which is not one of the variables of the constraint; declare it there, or leave it out"
+    )]
     Undeclared(Var),
     /// A name is declared twice.
     #[error("variable `{0}` is declared twice")]
