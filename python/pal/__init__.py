@@ -97,7 +97,7 @@ from .formula import (
 )
 from .osm import StreetMap, parse_osm, read_osm
 from .integrals import Integral, Moments, Solution, integrate, moments, wmi
-from .region import Cell, Region
+from .region import Cell, Region, SurfaceMeasure
 
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",

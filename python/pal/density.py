@@ -222,9 +222,9 @@ class Density:
         """Samples from given uniform numbers, such as a low-discrepancy sequence.
 
         Args:
-            uniforms: along the last axis one number more than there are variables, each from 0 to 1.
+            uniforms: along the last axis one number more than there are free variables, each from 0 to 1.
         """
-        flat, shape = _arrays.rows(uniforms, len(self.variables) + 1, "uniform numbers")
+        flat, shape = _arrays.rows(uniforms, self._core.dimension + 1, "uniform numbers")
         return self._core.transform(flat).reshape(*shape, len(self.variables))
 
     def mode(

@@ -79,6 +79,12 @@ class Family:
         return self.constraint.variables
 
     @property
+    def free(self) -> tuple[str, ...]:
+        """The names of the free variables: all of them, unless equalities hold on the whole constraint."""
+        flat = self._core.flat
+        return self.variables if flat is None else tuple(flat.free_names)
+
+    @property
     def settings(self) -> Any:
         """How the family was set up: an object with one attribute per setting."""
         return self._core.settings
@@ -346,6 +352,7 @@ def knot_positions(knots: Any, region: Region, what: str = "knots", ends: int = 
     if isinstance(knots, str) or not isinstance(knots, (Sequence, np.ndarray)):
         return _arrays.count(knots, f"the number of {what}")
     axes = list(knots)
+    region = region._axes
     if len(axes) != region.dimension:
         raise ValueError(
             f"{what} are one number for all variables, or one number or one list of positions for each; there "

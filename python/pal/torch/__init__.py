@@ -45,6 +45,7 @@ The pipeline, and where its parts live:
 """
 
 from .distribution import ConstrainedDistribution
+from .flat import FlatDistribution, OnFlat
 from .given import GivenDistribution
 from .histogram import HistogramLayer
 from .kernel import KernelDistribution, KernelLayer, KernelRegions

@@ -78,7 +78,7 @@ impl Family {
     }
 
     /// The logarithm of the measure of the box: its volume, or its surface measure on a flat.
-    pub(crate) fn log_box_measure(&self) -> f64 {
+    pub fn log_box_measure(&self) -> f64 {
         let volume = self.support().grid().log_volume();
         self.flat().map_or(volume, |flat| volume + flat.chart().log_factor())
     }

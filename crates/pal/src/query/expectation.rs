@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::error::QueryError;
-use super::flat::{covariance_of_all, deviations_of_all, in_free_variables};
+use super::flat::{covariance_of_all, deviations_of_all};
 use crate::density::Density;
 use crate::density::cubature::MeshCubature;
 use crate::density::{DensityError, Family, Form, Support};
 use crate::formula::Var;
+use crate::moments::in_free_variables;
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
 

@@ -1,6 +1,5 @@
 //! Answers on flats: from the free coordinates, in which everything is computed, to all coordinates.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::error::QueryError;
@@ -9,22 +8,7 @@ use super::marginal::oblique::{NoMarginal, oblique_marginal};
 use crate::density::{ComponentFunctions, Density};
 use crate::formula::Var;
 use crate::number::{self, Rational};
-use crate::polynomial::Polynomial;
 use crate::region::{Chart, DependentVariable};
-
-/// A polynomial in all variables as one in the free variables.
-pub(super) fn in_free_variables(chart: &Chart, polynomial: &Polynomial) -> Result<Polynomial, QueryError> {
-    let free = chart.free_variables();
-    let mut images = BTreeMap::new();
-    for dependent in chart.dependents() {
-        let power = |at: Option<usize>| (0..free.len()).map(|j| u16::from(at == Some(j))).collect::<Vec<u16>>();
-        let linear = dependent.coefficients.iter().enumerate().map(|(j, a)| (power(Some(j)), a.clone()));
-        let terms = linear.chain([(power(None), dependent.constant.clone())]);
-        let variable = chart.variables()[dependent.position].clone();
-        images.insert(variable, Polynomial::from_terms(&free, terms)?);
-    }
-    Ok(polynomial.substitute(&images)?)
-}
 
 /// The covariance matrix of all variables, from that of the free ones: `N cov N^T`.
 pub(super) fn covariance_of_all(chart: &Chart, free: &[f64]) -> Vec<f64> {

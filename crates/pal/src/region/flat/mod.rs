@@ -20,12 +20,14 @@
 
 mod chart;
 mod hull;
+mod membership;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub use chart::{Chart, DependentVariable};
 use hull::{Equalities, equalities_of_faces, independent};
+pub use membership::{RegionMembership, RegionMembershipError};
 
 use super::{Region, RegionError, Unbounded};
 use crate::formula::{Constraint, Formula, Linear, Var};
