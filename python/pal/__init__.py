@@ -41,6 +41,7 @@ The pipeline, and where its parts live:
 """
 
 import importlib
+import sys
 from typing import Any
 
 from . import errors
@@ -96,27 +97,18 @@ from .formula import (
     substitute,
 )
 from .osm import StreetMap, parse_osm, read_osm
-from .integrals import Integral, Moments, Solution, integrate, moments, wmi
+from .integrals import Integral, Moments, Solution, SurfaceIntegral, integrate, moments, wmi
 from .region import Cell, Region, SurfaceMeasure
 
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
     "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
-<<<<<<< HEAD
     "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution",
-    "SplineMixture", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError", "Weight", "__version__", "all_of",
-    "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt", "from_shapely", "from_wkb",
-    "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments", "parse_geojson", "parse_pishield",
-    "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask", "read_pishield", "read_smtlib", "real", "reals",
-    "show_versions", "substitute", "wmi",
-=======
-    "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError",
-    "Solution", "SplineMixture", "StreetMap", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError",
-    "Weight", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
+    "SplineMixture", "StreetMap", "SumOfSquares", "SurfaceIntegral", "SurfaceMeasure", "Term", "TermVector", "Terms",
+    "UnboundedError", "Weight", "__version__", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
     "from_shapely", "from_wkb", "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments",
-    "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson",
-    "read_mask", "read_osm", "read_pishield", "read_smtlib", "real", "reals", "substitute", "wmi",
->>>>>>> comforts
+    "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask",
+    "read_osm", "read_pishield", "read_smtlib", "real", "reals", "show_versions", "substitute", "wmi",
 ]  # fmt: skip
 
 # Modules that need further packages, and are therefore imported when they are first used.
@@ -125,7 +117,8 @@ _MODULES = {"datasets": "numpy", "plot": "matplotlib", "sklearn": "scikit-learn"
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'pal' has no attribute '{name}'")
+        # With these Python suggests the name that was probably meant.
+        raise AttributeError(f"module 'pal' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
     try:
         return importlib.import_module(f".{name}", __name__)
     except ModuleNotFoundError as error:

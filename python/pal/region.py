@@ -366,7 +366,7 @@ class Region:
         """The picture that notebooks show; `None` where there is none."""
         from ._pictures import png
 
-        return png(self) if len(self.variables) in (1, 2) else None
+        return png(self) if len(self._axes.variables) in (1, 2, 3) else None
 
     def __copy__(self) -> Region:
         return self

@@ -143,6 +143,11 @@ impl Density {
         run(py, "conditioning", || self.0.given(&values)).map(Density)
     }
 
+    /// The same density over the free variables alone.
+    fn in_free_coordinates(&self) -> Density {
+        Density(self.0.in_free_coordinates())
+    }
+
     /// The number of free coordinates.
     #[getter]
     fn dimension(&self) -> usize {
