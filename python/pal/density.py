@@ -270,7 +270,7 @@ class Density:
         """The picture that notebooks show; `None` where there is none."""
         from ._pictures import png
 
-        return png(self) if len(self.variables) <= 3 else None
+        return png(self) if self._core.dimension <= 3 else None
 
 
 def _in_free_coordinates(density: Density) -> Density:

@@ -80,7 +80,7 @@ def integrate(
     chosen = "exact" if exact else (method or "recurrence")
     region = _as_region(region)
     answer = region._core.integrate(polynomial, chosen)
-    if answer[3] == 0 and region._flat is not None:
+    if answer[3] == 0 and region._flat is not None and region.dimension > 0:
         return SurfaceIntegral(*region._flat.integrate(polynomial, chosen))
     return _answer(answer, exact)
 

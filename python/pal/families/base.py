@@ -353,10 +353,10 @@ def knot_positions(knots: Any, region: Region, what: str = "knots", ends: int = 
         return _arrays.count(knots, f"the number of {what}")
     axes = list(knots)
     region = region._axes
-    if len(axes) != region.dimension:
+    if len(axes) != len(region.variables):
         raise ValueError(
             f"{what} are one number for all variables, or one number or one list of positions for each; there "
-            f"{_are(len(axes), 'entry', 'entries')} for {_counted(region.dimension)}: {', '.join(region.variables)}"
+            f"{_are(len(axes), 'entry', 'entries')} for {_counted(len(region.variables))}: {', '.join(region.variables)}"
         )
     if any(isinstance(axis, (Sequence, np.ndarray)) and not isinstance(axis, str) for axis in axes):
         if not all(isinstance(axis, (Sequence, np.ndarray)) and not isinstance(axis, str) for axis in axes):

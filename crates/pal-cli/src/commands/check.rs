@@ -240,6 +240,7 @@ fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings)
             writeln!(out, "{:10} {dependent}", if k == 0 { "dependent" } else { "" })?;
         }
         match &found.measure {
+            Some(_) if found.flat.dimension() == 0 => {}
             Some(measure) => writeln!(out, "surface    {}", surface_text(measure))?,
             None => writeln!(out, "surface    infinite")?,
         }

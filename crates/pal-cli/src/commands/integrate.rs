@@ -102,7 +102,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let seconds = start.elapsed().as_secs_f64();
     let surface = if integral.value == 0.0 && !region.has_volume() {
         let on_flat = || -> Result<Option<SurfaceIntegral>> {
-            let Some(flat) = region.flat().ok().flatten() else { return Ok(None) };
+            let flat = region.flat().ok().flatten().filter(|flat| flat.dimension() > 0);
+            let Some(flat) = flat else { return Ok(None) };
             if !global.quiet {
                 output::note(&format!("{name}: {flat}; integrated by surface measure"));
             }

@@ -61,7 +61,8 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     volumes.into_iter().for_each(|volume| sum.add(volume));
     let total = sum.total();
     let seconds = start.elapsed().as_secs_f64();
-    let flat = if cells == 0 { region.flat().ok().flatten() } else { None };
+    // A point has no length, area or volume.
+    let flat = if cells == 0 { region.flat().ok().flatten().filter(|flat| flat.dimension() > 0) } else { None };
     let surface = flat.as_ref().map(|flat| flat.surface_measure()).transpose().with_context(|| name.clone())?;
     match &flat {
         Some(flat) if !global.quiet => output::note(&format!("{name}: {flat}; measured by surface measure")),

@@ -250,6 +250,9 @@ impl FamilyOptions {
         };
         // Options of axes are those of the free variables.
         let flat = if region.has_volume() { None } else { region.flat()? };
+        if flat.as_ref().is_some_and(|flat| flat.dimension() == 0) {
+            return Err(DensityError::Point.into());
+        }
         let axes = flat.as_ref().map_or(region, |flat| flat.region());
         let n = axes.dimension();
         let Some((_, options)) = self.chosen() else {

@@ -4,25 +4,14 @@ use std::sync::Arc;
 
 use super::Chart;
 use crate::formula::{Membership, MembershipError};
-use crate::region::{FlatError, Region};
+use crate::region::Region;
 
-/// A test whether points lie in a region: exact where it has volume. On a flat, the free coordinates are tested exactly
+/// A test whether points lie in a region: exact, unless the region is a flat. On a flat, the free coordinates are tested exactly
 /// against what remains of the constraint, and dependent ones up to rounding ([`Chart::restrict`]).
 #[derive(Clone, Debug)]
 pub struct RegionMembership {
     membership: Membership,
     chart: Option<Arc<Chart>>,
-}
-
-/// Why there is no test of points for a region.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum RegionMembershipError {
-    /// The region has no volume and is no flat.
-    #[error(transparent)]
-    Flat(#[from] FlatError),
-    /// The test could not be compiled.
-    #[error(transparent)]
-    Membership(#[from] MembershipError),
 }
 
 impl RegionMembership {
@@ -53,10 +42,11 @@ impl From<Membership> for RegionMembership {
 
 impl Region {
     /// The test of points that densities on this region apply.
-    pub fn point_membership(&self) -> Result<RegionMembership, RegionMembershipError> {
-        Ok(match self.flat()? {
-            None => self.membership()?.into(),
-            Some(flat) => {
+    pub fn point_membership(&self) -> Result<RegionMembership, MembershipError> {
+        Ok(match self.flat() {
+            // Regions without volume that are no flat have no densities, but points.
+            Ok(None) | Err(_) => self.membership()?.into(),
+            Ok(Some(flat)) => {
                 RegionMembership { membership: flat.region().membership()?, chart: Some(flat.chart().clone()) }
             }
         })

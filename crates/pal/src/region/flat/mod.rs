@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 pub use chart::{Chart, DependentVariable};
 use hull::{Equalities, equalities_of_faces, independent};
-pub use membership::{RegionMembership, RegionMembershipError};
+pub use membership::RegionMembership;
 
 use super::{Region, RegionError, Unbounded};
 use crate::formula::{Constraint, Formula, Linear, Var};
