@@ -49,7 +49,7 @@ test:
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --workspace
 	$(CARGO) test -p pal
-	$(TARGET)/debug/examples/triangle && $(TARGET)/debug/examples/integrals && $(TARGET)/debug/examples/windows
+	$(TARGET)/debug/examples/triangle && $(TARGET)/debug/examples/integrals && $(TARGET)/debug/examples/windows && $(TARGET)/debug/examples/shares
 	$(CARGO) test --profile quick -p pal-burn -p pal-cli -p pal-system
 	$(TARGET)/quick/examples/mixture_head && $(TARGET)/quick/examples/drone_scene
 	$(MAKE) test-wmi

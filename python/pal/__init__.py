@@ -97,15 +97,15 @@ from .formula import (
     substitute,
 )
 from .osm import StreetMap, parse_osm, read_osm
-from .integrals import Integral, Moments, Solution, integrate, moments, wmi
-from .region import Cell, Region
+from .integrals import Integral, Moments, Solution, SurfaceIntegral, integrate, moments, wmi
+from .region import Cell, Region, SurfaceMeasure
 
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
     "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
     "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution",
-    "SplineMixture", "StreetMap", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError", "Weight",
-    "__version__", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
+    "SplineMixture", "StreetMap", "SumOfSquares", "SurfaceIntegral", "SurfaceMeasure", "Term", "TermVector", "Terms",
+    "UnboundedError", "Weight", "__version__", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
     "from_shapely", "from_wkb", "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments",
     "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask",
     "read_osm", "read_pishield", "read_smtlib", "real", "reals", "show_versions", "substitute", "wmi",

@@ -231,7 +231,7 @@ def windows(
     """See [`Region.windows`][pal.Region.windows]."""
     places = _arrays.float64(_array(centres), "centres")
     _arrays.check_width(places.shape, region.variables, "centres")
-    count = places.size // max(region.dimension, 1)
+    count = places.size // max(len(region.variables), 1)
     widths = _arrays.float64(_array(half_width), "half_width").reshape(-1)
     turned = None
     if headings is not None:

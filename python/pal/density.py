@@ -151,6 +151,11 @@ class Density:
         """Where the density may be positive."""
         return Constraint._of(self._core.constraint)
 
+    def in_free_coordinates(self) -> Density:
+        """The same density over the free variables alone, per unit of volume of their coordinates; the density itself,
+        unless equalities hold on its constraint."""
+        return Density._of(self._core.in_free_coordinates(), (_in_free_coordinates, (self,)))
+
     def log_prob(self, points: Points) -> FloatArray:
         """The log-density of points: minus infinity outside the constraint, never NaN.
 
@@ -222,9 +227,9 @@ class Density:
         """Samples from given uniform numbers, such as a low-discrepancy sequence.
 
         Args:
-            uniforms: along the last axis one number more than there are variables, each from 0 to 1.
+            uniforms: along the last axis one number more than there are free variables, each from 0 to 1.
         """
-        flat, shape = _arrays.rows(uniforms, len(self.variables) + 1, "uniform numbers")
+        flat, shape = _arrays.rows(uniforms, self._core.dimension + 1, "uniform numbers")
         return self._core.transform(flat).reshape(*shape, len(self.variables))
 
     def mode(
@@ -265,7 +270,11 @@ class Density:
         """The picture that notebooks show; `None` where there is none."""
         from ._pictures import png
 
-        return png(self) if len(self.variables) <= 3 else None
+        return png(self) if self._core.dimension <= 3 else None
+
+
+def _in_free_coordinates(density: Density) -> Density:
+    return density.in_free_coordinates()
 
 
 def _conditioned(density: Density, condition: Formula) -> Density:

@@ -25,6 +25,16 @@ class Integral(NamedTuple):
     error: float
 
 
+class SurfaceIntegral(NamedTuple):
+    """An integral over a flat by surface measure: `value`, and a bound on its absolute `error`; the exact integral over
+    the `free` variables, where it was computed, and the exact square of the factor that it is multiplied by."""
+
+    value: float
+    error: float
+    free: Fraction | None
+    square_factor: Fraction
+
+
 class Moments(NamedTuple):
     """Integrals of monomials: `exponents` (one row each), `values`, and bounds on their absolute `errors`."""
 
@@ -52,6 +62,10 @@ def integrate(
             error.
         method: for `exact=False`, `"recurrence"` (the default) or `"gasp"`, the cubature of the PAL paper.
 
+    Returns:
+        a fraction, or an `Integral`. Where equalities hold on the whole region, a `SurfaceIntegral`: by surface measure,
+        which no fraction expresses.
+
     >>> import pal
     >>> x, y = pal.reals("x", "y")
     >>> triangle = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
@@ -64,7 +78,11 @@ def integrate(
     if exact and method is not None:
         raise ValueError("a method is for exact=False only; in fractions there is only one")
     chosen = "exact" if exact else (method or "recurrence")
-    return _answer(_as_region(region)._core.integrate(polynomial, chosen), exact)
+    region = _as_region(region)
+    answer = region._core.integrate(polynomial, chosen)
+    if answer[3] == 0 and region._flat is not None and region.dimension > 0:
+        return SurfaceIntegral(*region._flat.integrate(polynomial, chosen))
+    return _answer(answer, exact)
 
 
 def moments(region: Region | Constrained, degree: int) -> Moments:
@@ -80,7 +98,7 @@ def moments(region: Region | Constrained, degree: int) -> Moments:
     if degree > 65535:
         raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")
     exponents, values, errors = region._core.moments(degree)
-    return Moments(exponents.reshape(len(values), region.dimension), values, errors)
+    return Moments(exponents.reshape(len(values), len(region.variables)), values, errors)
 
 
 def wmi(

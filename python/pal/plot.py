@@ -53,14 +53,15 @@ def region(
     ('x', 'y')
     """
     _check_region(region)
-    if region.dimension == 3:
+    region = region._axes
+    if len(region.variables) == 3:
         space = _space.axes(ax)
         _space.place(space, region.variables, _box(region))
         _space.region(space, region, color, alpha, label)
         return space
     ax = ax or _axes()
     _place(ax, region, aspect)
-    if region.dimension == 1:
+    if len(region.variables) == 1:
         for low, high in _intervals(region):
             ax.axvspan(low, high, color=color, alpha=alpha, linewidth=0, label=label)
             label = None
@@ -86,6 +87,7 @@ def cells(
         aspect: as for [`region`][pal.plot.region].
     """
     _check_region(region)
+    region = region._axes
     _two(region)
     ax = ax or _axes()
     _place(ax, region, aspect)
@@ -122,11 +124,12 @@ def density(
     >>> ax = pal.plot.density(family.density(family.random_params(seed=1)))
     """
     density = _one(density)
+    density = density.in_free_coordinates()
     resolution = count(resolution, "the resolution", least=2)
     area = Region(density.constraint)
-    if area.dimension == 1:
+    if len(area.variables) == 1:
         return marginal(density, density.variables[0], ax)
-    if area.dimension == 3:
+    if len(area.variables) == 3:
         space = _space.axes(ax)
         _space.place(space, area.variables, _box(area))
         _space.density(space, density, cmap, log)
@@ -240,9 +243,9 @@ def _check_region(area: Any) -> None:
 
 
 def _two(region: Region) -> None:
-    if region.dimension != 2:
+    if len(region.variables) != 2:
         raise ValueError(
-            f"a map has two variables, and there are {region.dimension}; draw marginals(density), or fix the others "
+            f"a map has two variables, and there are {len(region.variables)}; draw marginals(density), or fix the others "
             "with density.given(..)"
         )
 
@@ -254,16 +257,16 @@ def _box(region: Region) -> list[tuple[float, float]]:
 
 
 def _place(ax: Axes, region: Region, aspect: str | float | None) -> None:
-    if region.dimension not in (1, 2):
+    if len(region.variables) not in (1, 2):
         raise ValueError(
-            f"regions of up to three variables can be drawn, and there are {region.dimension}: "
+            f"regions of up to three variables can be drawn, and there are {len(region.variables)}: "
             f"{', '.join(region.variables)}; fix some of them with pal.substitute(formula, {{name: value}})"
         )
     box = _box(region)
     margins = [0.03 * (high - low) for low, high in box]
     ax.set_xlim(box[0][0] - margins[0], box[0][1] + margins[0])
     ax.set_xlabel(region.variables[0])
-    if region.dimension == 2:
+    if len(region.variables) == 2:
         ax.set_ylim(box[1][0] - margins[1], box[1][1] + margins[1])
         ax.set_ylabel(region.variables[1])
         if aspect is None:

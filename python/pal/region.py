@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,13 +19,21 @@ if TYPE_CHECKING:
     from .density import Density
 
 
+class SurfaceMeasure(NamedTuple):
+    """A surface measure: the exact volume of free coordinates, times the root of the exact square of a factor."""
+
+    value: float
+    free_volume: Fraction
+    square_factor: Fraction
+
+
 class Cell:
     """One of the convex cells of a region, with exact vertices."""
 
     __slots__ = ("_owner", "_region", "_index", "_dimension")
 
     def __init__(self, region: Region, index: int) -> None:
-        self._owner, self._region, self._index, self._dimension = region, region._core, index, region.dimension
+        self._owner, self._region, self._index, self._dimension = region, region._core, index, len(region.variables)
 
     @property
     def vertices(self) -> FloatArray:
@@ -83,6 +91,7 @@ class Region:
     Args:
         constraint: a formula or a [`Constraint`][pal.Constraint].
         variables: the order of coordinates; without it, that of the constraint, or of the declaration of the variables.
+        free: the free variables of a region on which equalities hold; by default those that come first, where possible.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")
@@ -94,9 +103,17 @@ class Region:
     array([ True, False])
     """
 
-    def __init__(self, constraint: Constrained, variables: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        constraint: Constrained,
+        variables: Sequence[str] | None = None,
+        free: Sequence[str] | None = None,
+    ) -> None:
         self._constraint = as_constraint(constraint, variables)
         self._core = _core.Region(self._constraint._core)
+        self._chosen = None if free is None else list(free)
+        if self._chosen is not None:
+            self._core = self._core.with_free(self._chosen)
         self._knots: list[list[Number]] | None = None
 
     @property
@@ -109,10 +126,69 @@ class Region:
         """The names of the real variables, in the order of coordinates."""
         return self._constraint.variables
 
-    @property
+    @cached_property
+    def _flat(self) -> _core.Flat | None:
+        return self._core.flat()
+
+    @cached_property
+    def _axes(self) -> Region:
+        """The region in its free coordinates, which is this one unless equalities hold on it."""
+        if self._flat is None:
+            return self
+        core = self._flat.region()
+        return Region(Constraint._of(core.constraint))
+
+    @cached_property
     def dimension(self) -> int:
-        """The number of real variables."""
-        return len(self.variables)
+        """The dimension of the region: the number of variables where it has volume, the number of free variables where
+        equalities hold on all of it, and -1 for the empty region.
+
+        >>> import pal
+        >>> a, b, c = pal.reals("a", "b", "c")
+        >>> pal.Region((a + b + c == 1) & (a >= 0) & (b >= 0) & (c >= 0)).dimension
+        2
+        """
+        if self._flat is not None:
+            return len(self._flat.free)
+        return len(self.variables) if self._core.has_volume() or self.status != "empty" else -1
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The names of the free variables: all of them, unless equalities hold on the whole region. Then the others are
+        affine functions of the free ones."""
+        return self.variables if self._flat is None else tuple(self._flat.free_names)
+
+    @cached_property
+    def surface_measure(self) -> SurfaceMeasure:
+        """The length, area or volume of the region in as many dimensions as it has; its volume, if it has one.
+
+        >>> import pal
+        >>> a, b, c = pal.reals("a", "b", "c")
+        >>> shares = pal.Region((a + b + c == 1) & (a >= 0) & (b >= 0) & (c >= 0))
+        >>> shares.surface_measure
+        SurfaceMeasure(value=0.8660254037844386, free_volume=Fraction(1, 2), square_factor=Fraction(3, 1))
+        """
+        if self._flat is None:
+            return SurfaceMeasure(self.volume, self.exact_volume, Fraction(1))
+        return SurfaceMeasure(*self._flat.surface_measure())
+
+    def fill(self, free: Points) -> FloatArray:
+        """Points with all coordinates from their free ones: dependent coordinates are their exact image, rounded once.
+
+        Use it for data whose rounding has carried them off the flat.
+
+        Args:
+            free: coordinates along the last axis, in the order of `free`; or a dict of columns or a table of pandas, by
+                name.
+
+        >>> import pal
+        >>> a, b, c = pal.reals("a", "b", "c")
+        >>> pal.Region((a + b + c == 1) & (a >= 0) & (b >= 0) & (c >= 0)).fill([[0.25, 0.5]])
+        array([[0.25, 0.5 , 0.25]])
+        """
+        flat, shape = _arrays.points(free, self.free)
+        filled = flat if self._flat is None else self._flat.fill(flat)
+        return filled.reshape(*shape, len(self.variables))
 
     @cached_property
     def _status(self) -> tuple[str, list[Fraction] | None]:
@@ -161,24 +237,30 @@ class Region:
     def simplices(self) -> FloatArray:
         """The cells cut into simplices: an array of shape (simplices, dimension + 1, dimension)."""
         corners, _ = self._core.simplices()
-        n = self.dimension
+        n = len(self.variables)
         return corners.reshape(-1, n + 1, n)
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
         """Whether points are inside, exactly, strictness included. NaN and infinities are not.
 
+        Where equalities hold on the whole region, the free coordinates are tested exactly, and dependent ones may
+        differ from their image by rounding: two units in the last place of the sizes of its terms together.
+
         Args:
             points: coordinates along the last axis, in the order of `variables`; or a dict of columns or a table of
                 pandas, by name.
         """
-        return self._constraint.contains(points)
+        if self._flat is None:
+            return self._constraint.contains(points)
+        flat, shape = _arrays.points(points, self.variables)
+        return self._core.contains(flat).reshape(shape)[()]
 
     def with_knots(self, positions: Sequence[Sequence[Number]]) -> Region:
         """The same region with its cells split at positions along the axes, one increasing list per variable."""
         new = Region.__new__(Region)
         new._constraint = self._constraint
         new._knots = [list(axis) for axis in positions]
-        new._core = self._core.with_knots(new._knots)
+        new._core, new._chosen = self._core.with_knots(new._knots), None
         return new
 
     def project(self, points: Points) -> FloatArray:
@@ -207,7 +289,7 @@ class Region:
         if not self.variables:
             raise ValueError("the constraint has no real variables, so there are no points to project")
         flat, shape = _arrays.points(points, self.variables)
-        return self._core.project(flat).reshape(*shape, self.dimension)
+        return self._core.project(flat).reshape(*shape, len(self.variables))
 
     @cached_property
     def _map(self) -> _core.RegionMap:
@@ -284,7 +366,7 @@ class Region:
         """The picture that notebooks show; `None` where there is none."""
         from ._pictures import png
 
-        return png(self) if self.dimension in (1, 2, 3) else None
+        return png(self) if len(self._axes.variables) in (1, 2, 3) else None
 
     def __copy__(self) -> Region:
         return self
@@ -296,7 +378,7 @@ class Region:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._knots is not None:
             return _region_with_knots, (self._constraint, self._knots)
-        return Region, (self._constraint,)
+        return Region, (self._constraint, None, self._chosen)
 
 
 def _region_with_knots(constraint: Constraint, knots: list[list[Number]]) -> Region:

@@ -21,7 +21,7 @@ const ROUNDS: usize = 12;
 
 /// Returns starting values for the parameters of a family: one parameter vector.
 pub fn family_params(family: &Family, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
-    let n = family.dimension();
+    let n = family.variables().len();
     let points = thinned(points, n);
     let rows = |members: Vec<usize>| members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
     let clusters: Vec<Vec<f64>> = clusters(&points, n, family.num_components(), seed).into_iter().map(rows).collect();

@@ -317,13 +317,13 @@ fn violations_are_counted_by_exact_membership() {
         device: device(),
         dtype: DTYPE,
     };
-    let none = violation(&pal_model(3), &rows, &membership, 100_000, 1).unwrap();
+    let none = violation(&pal_model(3), &rows, &membership.clone().into(), 100_000, 1).unwrap();
     assert_eq!((none.samples, none.outside), (100_000, 0));
     // One Gaussian in the middle of the forbidden quarter, so narrow that no sample leaves that quarter.
     let settings = MixtureSettings { components: 1, dimension: 2 };
     let params = pal_burn::matrix(&[0.0, 0.0, 0.0, 9.0, 9.0, 0.0], 6, &device(), DTYPE);
     let network = Network::Free(Free { row: Param::from_tensor(params) });
     let inside_obstacle = Scaler { mean: vec![0.5, 0.5], deviation: vec![1.0, 1.0] };
-    let all = violation(&Mixture::new(network, settings, inside_obstacle), &rows, &membership, 1000, 1).unwrap();
+    let all = violation(&Mixture::new(network, settings, inside_obstacle), &rows, &membership.into(), 1000, 1).unwrap();
     assert_eq!((all.samples, all.outside), (1000, 1000));
 }

@@ -90,6 +90,11 @@ pub fn params(model: &Model, row: usize) -> &[f64] {
 }
 
 /// Returns the names of the real variables of a constraint, in the order of coordinates.
+/// The names of variables, in their order.
+pub fn variable_names(variables: &[Var]) -> Vec<&str> {
+    variables.iter().map(Var::name).collect()
+}
+
 pub fn names(constraint: &Constraint) -> Vec<&str> {
     constraint.reals.iter().map(Var::name).collect()
 }

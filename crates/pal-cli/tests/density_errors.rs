@@ -120,7 +120,7 @@ fn constraints_and_settings_without_a_family() {
         .write("four.smt2", reals(&["a", "b", "c", "d"]));
     for (file, options, message) in [
         ("empty.smt2", &[][..], "the region is empty and has no volume"),
-        ("point.smt2", &[], "the region is lower-dimensional and has no volume"),
+        ("point.smt2", &[], "the region is a single point, so that no density exists on it"),
         ("open.smt2", &["--family", "sum-of-squares"], "the region is unbounded in direction x; add bounds"),
         ("bool.smt2", &[], "the constraint has Boolean variables (b)"),
         (

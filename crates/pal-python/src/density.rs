@@ -115,12 +115,12 @@ pub fn mode_answer(py: Python<'_>, mode: Mode) -> ModeAnswer<'_> {
 impl Density {
     #[getter]
     fn variables(&self) -> Vec<String> {
-        names(&self.0.support().constraint().reals)
+        names(self.0.variables())
     }
 
     #[getter]
     fn constraint(&self) -> Constraint {
-        self.0.support().constraint().clone().into()
+        self.0.constraint().into_owned().into()
     }
 
     fn log_prob<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<FloatArray<'py>> {
@@ -141,6 +141,17 @@ impl Density {
     fn given(&self, py: Python<'_>, values: Vec<(String, f64)>) -> PyResult<Density> {
         let values: Vec<(&str, f64)> = values.iter().map(|(name, value)| (name.as_str(), *value)).collect();
         run(py, "conditioning", || self.0.given(&values)).map(Density)
+    }
+
+    /// The same density over the free variables alone.
+    fn in_free_coordinates(&self) -> Density {
+        Density(self.0.in_free_coordinates())
+    }
+
+    /// The number of free coordinates.
+    #[getter]
+    fn dimension(&self) -> usize {
+        self.0.dimension()
     }
 
     fn cdf(&self, py: Python<'_>, values: Vec<(String, f64)>) -> PyResult<f64> {
@@ -181,7 +192,7 @@ impl Density {
     }
 
     fn sample<'py>(&self, py: Python<'py>, count: usize, seed: u64) -> PyResult<FloatArray<'py>> {
-        check_room(count as f64 * self.0.dimension() as f64, "so many samples")?;
+        check_room(count as f64 * self.0.variables().len() as f64, "so many samples")?;
         Ok(array(py, run(py, "sampling", || self.0.sample(count, seed))?))
     }
 

@@ -9,7 +9,9 @@ use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
 use pal::polynomial::{ParseError, PolynomialError};
 use pal::query::{NotAProbability, QueryError};
-use pal::region::{BatchError, BatchFileError, ProjectionError, RegionError, Unbounded};
+use pal::region::{
+    BatchError, BatchFileError, FlatError, ProjectionError, RegionError, RegionMembershipError, Unbounded,
+};
 use pal::wmi::{ProblemError, TooManyCases, WmiError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -74,6 +76,8 @@ report! {
     TooManyPieces => "PolynomialError",
     NotAProbability => "QueryError",
     BatchError => "RegionError",
+    FlatError => "RegionError",
+    RegionMembershipError => "RegionError",
     BatchFileError => "FileError",
 }
 
@@ -170,6 +174,7 @@ impl Report for DensityError {
         match self {
             DensityError::Unbounded(ray) => ray.report(),
             DensityError::Region(error) => error.report(),
+            DensityError::Flat(error) => error.report(),
             other => exception("DensityError", other.to_string()),
         }
     }

@@ -15,6 +15,7 @@ use crate::density::{
 use crate::errors::Report;
 use crate::event::{InformationAnswer, information_answer};
 use crate::families;
+use crate::flat::Flat;
 use crate::formula::some_formula;
 use crate::polynomial::polynomial;
 use crate::region::Region;
@@ -42,7 +43,7 @@ impl Family {
         let (params, points) = (copied(params), copied(points));
         let input = if student_t { RowInput::StudentT } else { RowInput::Parameters };
         let work = || self.0.log_prob_rows(input, &params, &points, with_gradient);
-        let rows = if points.len() <= SMALL_BATCH * self.0.dimension() {
+        let rows = if points.len() <= SMALL_BATCH * self.0.variables().len() {
             py.detach(work).map_err(Report::report)?
         } else {
             run(py, "evaluating", work)?
@@ -105,7 +106,18 @@ impl Family {
 
     #[getter]
     fn constraint(&self) -> Constraint {
-        self.0.support().constraint().clone().into()
+        self.0.constraint().clone().into()
+    }
+
+    /// The flat that the constraint is, where equalities hold on all of it.
+    #[getter]
+    fn flat(&self) -> Option<Flat> {
+        self.0.flat().cloned().map(Flat)
+    }
+
+    /// The same densities over the free variables alone.
+    fn in_free_coordinates(&self) -> Family {
+        Family(self.0.in_free_coordinates())
     }
 
     #[getter]
@@ -168,7 +180,7 @@ impl Family {
     ) -> PyResult<(FloatArray<'py>, Bound<'py, PyArray1<bool>>)> {
         let points = copied(&points);
         let work = || self.0.feature_derivatives(&points, &orders);
-        let (features, inside) = if points.len() <= SMALL_BATCH * self.0.dimension() {
+        let (features, inside) = if points.len() <= SMALL_BATCH * self.0.variables().len() {
             py.detach(work).map_err(Report::report)?
         } else {
             run(py, "evaluating", work)?
@@ -179,7 +191,7 @@ impl Family {
     /// Which points may have a positive density.
     fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let points = copied(&points);
-        if points.len() <= SMALL_BATCH * self.0.dimension() {
+        if points.len() <= SMALL_BATCH * self.0.variables().len() {
             return Ok(flags(py, py.detach(|| self.0.contains(&points))));
         }
         Ok(flags(py, run(py, "testing points", || Ok::<_, PyErr>(self.0.contains(&points)))?))
@@ -337,7 +349,7 @@ impl Family {
     fn sample<'py>(&self, py: Python<'py>, params: Input<'py>, count: usize, seed: u64) -> PyResult<FloatArray<'py>> {
         let params = copied(&params);
         let rows = params.len() as f64 / self.0.num_params() as f64;
-        check_room(rows * count as f64 * self.0.dimension() as f64, "so many samples")?;
+        check_room(rows * count as f64 * self.0.variables().len() as f64, "so many samples")?;
         Ok(array(py, run(py, "sampling", || self.0.sample(&params, count, seed))?))
     }
 

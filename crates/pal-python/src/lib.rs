@@ -28,6 +28,7 @@ mod event;
 mod families;
 mod family;
 mod files;
+mod flat;
 mod formula;
 mod kernel;
 mod network;
@@ -60,6 +61,8 @@ mod _core {
     use crate::family::Family;
     #[pymodule_export]
     use crate::files::write_file;
+    #[pymodule_export]
+    use crate::flat::Flat;
     #[pymodule_export]
     use crate::formula::Formula;
     #[pymodule_export]

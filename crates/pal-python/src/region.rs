@@ -11,9 +11,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::constraint::Constraint;
-use crate::convert::{FloatArray, array, copied, fraction, some_number};
+use crate::convert::{FloatArray, array, copied, flags, fraction, some_number};
 use crate::errors::{Report, unexpected};
 use crate::family::Family;
+use crate::flat::Flat;
 use crate::polynomial::polynomial;
 use crate::work::run;
 
@@ -24,6 +25,8 @@ pub struct Region {
     cells: OnceLock<Arc<Vec<Cell>>>,
     /// Made when points are first projected.
     projection: OnceLock<region::Projection>,
+    /// Made when points of a flat are first tested.
+    membership: OnceLock<region::RegionMembership>,
 }
 
 /// Value, error bound, exact value, cells and simplices of an integral.
@@ -44,6 +47,10 @@ pub fn method(name: &str) -> PyResult<Method> {
 }
 
 impl Region {
+    pub fn of(region: pal::region::Region) -> Region {
+        Region { region, cells: OnceLock::new(), projection: OnceLock::new(), membership: OnceLock::new() }
+    }
+
     fn all(&self, py: Python<'_>) -> PyResult<Arc<Vec<Cell>>> {
         if let Some(cells) = self.cells.get() {
             return Ok(cells.clone());
@@ -64,7 +71,46 @@ impl Region {
     fn new(py: Python<'_>, constraint: &Bound<'_, Constraint>) -> PyResult<Region> {
         let constraint = constraint.get();
         let region = run(py, "preparing", || pal::region::Region::new(&constraint.0))?;
-        Ok(Region { region, cells: OnceLock::new(), projection: OnceLock::new() })
+        Ok(Region::of(region))
+    }
+
+    #[getter]
+    fn constraint(&self) -> Constraint {
+        self.region.constraint().clone().into()
+    }
+
+    /// The same region with other free variables.
+    fn with_free(&self, py: Python<'_>, names: Vec<String>) -> PyResult<Region> {
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        Ok(Region::of(run(py, "looking for equalities", || self.region.with_free(&names))?))
+    }
+
+    /// The flat that the region is, if it has no volume and is not empty.
+    fn flat(&self, py: Python<'_>) -> PyResult<Option<Flat>> {
+        Ok(run(py, "looking for equalities", || self.region.flat())?.map(Flat))
+    }
+
+    /// Whether the region has a cell.
+    fn has_volume(&self, py: Python<'_>) -> PyResult<bool> {
+        run(py, "looking for cells", || Ok::<_, PyErr>(self.region.has_volume()))
+    }
+
+    /// Whether points lie in the region, as densities on it see it.
+    fn contains<'py>(
+        &self,
+        py: Python<'py>,
+        points: PyReadonlyArray1<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let points = copied(&points);
+        let known = self.membership.get();
+        let test = || match known {
+            Some(membership) => Ok(membership.contains_batch(&points)),
+            None => {
+                let made = self.region.point_membership()?;
+                Ok::<_, region::RegionMembershipError>(self.membership.get_or_init(|| made).contains_batch(&points))
+            }
+        };
+        Ok(flags(py, run(py, "testing points", test)?))
     }
 
     /// The name of the status, and a ray or a point that proves it.
@@ -101,7 +147,7 @@ impl Region {
             |list: &Vec<Bound<'_, PyAny>>| list.iter().map(|at| some_number(at, "a knot")).collect::<PyResult<_>>();
         let positions: Vec<Vec<_>> = positions.iter().map(list).collect::<PyResult<_>>()?;
         let region = run(py, "preparing", || self.region.with_knots(&positions))?;
-        Ok(Region { region, cells: OnceLock::new(), projection: OnceLock::new() })
+        Ok(Region::of(region))
     }
 
     fn exact_volume<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

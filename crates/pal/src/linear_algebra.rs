@@ -107,6 +107,31 @@ pub(crate) fn regular_columns(rows: &[Vec<Integer>]) -> Option<(Vec<usize>, Inte
     Some((columns, elimination.pivot))
 }
 
+/// The reduced row echelon form of a matrix of rationals whose pivots are sought in the given columns, in this order:
+/// for each pivot its column and its row, in which it is 1 and the only entry of its column that is not 0. Rows without a
+/// pivot, which are 0 in all of these columns, come after them, if they are not 0 altogether.
+pub(crate) fn reduced_rows(
+    rows: &[Vec<Rational>],
+    columns: impl IntoIterator<Item = usize>,
+) -> (Vec<(usize, Vec<Rational>)>, Vec<Vec<Rational>>) {
+    let integral = rows.iter().map(|row| numerators_over(row, &common_denominator(row)));
+    let mut elimination = Elimination::new(integral.collect());
+    let mut pivots = Vec::new();
+    for column in columns {
+        if elimination.find_pivot(column) {
+            elimination.eliminate(column, 0, true);
+            pivots.push(column);
+        }
+    }
+    let (done, rest) = elimination.rows.split_at(pivots.len());
+    let over = |row: &Vec<Integer>, pivot: &Integer| -> Vec<Rational> {
+        row.iter().map(|entry| Rational::from_parts_signed(entry.clone(), pivot.clone())).collect()
+    };
+    let done = pivots.iter().zip(done).map(|(column, row)| (*column, over(row, &row[*column]))).collect();
+    let rest = rest.iter().filter(|row| row.iter().any(|entry| !entry.is_zero()));
+    (done, rest.map(|row| over(row, &Integer::ONE)).collect())
+}
+
 /// The number of independent rows of a matrix.
 pub(crate) fn rank(rows: Vec<Vec<Integer>>) -> usize {
     let columns = rows.first().map_or(0, Vec::len);

@@ -79,6 +79,12 @@ class Family:
         return self.constraint.variables
 
     @property
+    def free(self) -> tuple[str, ...]:
+        """The names of the free variables: all of them, unless equalities hold on the whole constraint."""
+        flat = self._core.flat
+        return self.variables if flat is None else tuple(flat.free_names)
+
+    @property
     def settings(self) -> Any:
         """How the family was set up: an object with one attribute per setting."""
         return self._core.settings
@@ -346,10 +352,11 @@ def knot_positions(knots: Any, region: Region, what: str = "knots", ends: int = 
     if isinstance(knots, str) or not isinstance(knots, (Sequence, np.ndarray)):
         return _arrays.count(knots, f"the number of {what}")
     axes = list(knots)
-    if len(axes) != region.dimension:
+    region = region._axes
+    if len(axes) != len(region.variables):
         raise ValueError(
             f"{what} are one number for all variables, or one number or one list of positions for each; there "
-            f"{_are(len(axes), 'entry', 'entries')} for {_counted(region.dimension)}: {', '.join(region.variables)}"
+            f"{_are(len(axes), 'entry', 'entries')} for {_counted(len(region.variables))}: {', '.join(region.variables)}"
         )
     if any(isinstance(axis, (Sequence, np.ndarray)) and not isinstance(axis, str) for axis in axes):
         if not all(isinstance(axis, (Sequence, np.ndarray)) and not isinstance(axis, str) for axis in axes):

@@ -49,7 +49,7 @@ class HistogramMixture(Family):
         components: int | None = None,
     ) -> None:
         region = as_region(region)
-        default = self.defaults(region.dimension)
+        default = self.defaults(len(region._axes.variables))
         self._compile(
             region,
             _core.HistogramSettings(

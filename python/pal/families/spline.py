@@ -52,7 +52,7 @@ class SplineMixture(Family):
         components: int | None = None,
     ) -> None:
         region = as_region(region)
-        default = self.defaults(region.dimension)
+        default = self.defaults(len(region._axes.variables))
         self._compile(
             region,
             _core.SplineSettings(

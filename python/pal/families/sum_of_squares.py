@@ -53,7 +53,7 @@ class SumOfSquares(Family):
         seed: int = 0,
     ) -> None:
         region = as_region(region)
-        default = self.defaults(region.dimension)
+        default = self.defaults(len(region._axes.variables))
         degree = default.degree if degree is None else _arrays.count(degree, "the degree")
         if degree > 65535:
             raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")

@@ -130,7 +130,7 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     def _compile(self, region: Region, rows: int) -> Family:
         kind = chosen_kind(self.family, region)
         settings = family_settings(self, kind)
-        if kind is SplineMixture and not settings and region.dimension <= 2:
+        if kind is SplineMixture and not settings and region.dimension in (1, 2):
             # As many parameters as the finer family has, for each of which there should be some rows.
             params = _FINER["components"] * (1 + 2 * region.dimension * _FINER["knots"])
             settings = _FINER if rows >= _ROWS_PER_PARAM * params else {}

@@ -45,6 +45,7 @@ The pipeline, and where its parts live:
 """
 
 from .distribution import ConstrainedDistribution
+from .flat import FlatDistribution, OnFlat
 from .given import GivenDistribution
 from .histogram import HistogramLayer
 from .kernel import KernelDistribution, KernelLayer, KernelRegions
@@ -61,8 +62,8 @@ from .support import InRegion
 from .training import Training, fit
 
 __all__ = [
-    "LAYERS", "CompiledRegions", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion",
-    "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "Layer", "Marginals", "Normaliser",
+    "LAYERS", "CompiledRegions", "ConstrainedDistribution", "FlatDistribution", "GivenDistribution", "HistogramLayer", "InRegion",
+    "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "Layer", "Marginals", "Normaliser", "OnFlat",
     "RegionDistribution", "SplineLayer", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "collate",
     "fit", "load_network",
 ]  # fmt: skip

@@ -105,7 +105,7 @@ class ConstrainedDistribution(Distribution):
     @property
     def constraint(self) -> Constraint:
         """The constraint that all samples satisfy."""
-        constraint, condition = self.layer.constraint, self._condition
+        constraint, condition = self.layer.family.constraint, self._condition
         return constraint if condition is None else constraint & condition
 
     @property

@@ -21,6 +21,7 @@ from ..formula import Constraint, Formula
 from . import _devices
 from ._points import PointOracle
 from .distribution import ConstrainedDistribution
+from .flat import FlatDistribution
 from .normaliser import Normaliser
 
 if TYPE_CHECKING:
@@ -74,6 +75,12 @@ class Layer(nn.Module):
         super().__init__()
         #: What turns outputs of a network into parameters of the family; `None` where they are the parameters.
         self.head: nn.Module | None = None
+        #: The family over all variables; it differs from `family` where the constraint has equalities.
+        self.whole = family
+        self.flat = family._core.flat
+        if self.flat is not None:
+            family = Family._of(family._core.in_free_coordinates())
+        #: The family that the layer computes with, over the free variables.
         self.family = family
         self._points = PointOracle(family)
         self._components = family.num_components
@@ -128,7 +135,7 @@ class Layer(nn.Module):
     @property
     def constraint(self) -> Constraint:
         """What all densities satisfy."""
-        return self.family.constraint
+        return self.whole.constraint
 
     @property
     def normaliser(self) -> Normaliser:
@@ -152,14 +159,16 @@ class Layer(nn.Module):
             return Normaliser(None, condition)
         return Normaliser(self.integral_form(condition), condition)
 
-    def forward(self, outputs: Tensor, normaliser: Normaliser | None = None) -> ConstrainedDistribution:
+    def forward(self, outputs: Tensor, normaliser: Normaliser | None = None) -> ConstrainedDistribution | FlatDistribution:
         """The densities of outputs of a network along the last axis, for the normaliser of the constraint or another
         one."""
         # Checks that ask for values are not possible inside of the transforms of `torch.func`.
         validate = False if torch._C._are_functorch_transforms_active() else None
         if self.head is None:
-            return ConstrainedDistribution(self, outputs, normaliser, validate_args=validate)
-        return ConstrainedDistribution(self, None, normaliser, validate_args=validate, outputs=outputs)
+            made = ConstrainedDistribution(self, outputs, normaliser, validate_args=validate)
+        else:
+            made = ConstrainedDistribution(self, None, normaliser, validate_args=validate, outputs=outputs)
+        return made if self.flat is None else FlatDistribution(self, made)
 
     def integrals(self, params: Tensor, form: Tensor) -> Tensor:
         """The integrals of all components for one form, scaled as the normalisers are; rows by components."""
@@ -223,12 +232,17 @@ class Layer(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What the core has compiled for questions is made again where it is needed.
-        compiled = ("_known_moments", "_known_events")
+        compiled = ("_known_moments", "_known_events", "flat")
         return {name: value for name, value in self.__dict__.items() if name not in compiled}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.flat = self.whole._core.flat
 
     def get_extra_state(self) -> dict[str, str]:
         settings = self.family._core.settings_json
-        return {"version": _VERSION, "constraint": self.constraint.to_smtlib(), "settings": settings}
+        state = {"version": _VERSION, "constraint": self.constraint.to_smtlib(), "settings": settings}
+        return state if self.flat is None else {**state, "free": ", ".join(self.flat.free_names)}
 
     def set_extra_state(self, state: dict[str, str]) -> None:
         own = self.get_extra_state()
@@ -237,6 +251,7 @@ class Layer(nn.Module):
             "constraint": "another constraint",
             "settings": "other settings",
             "head": "another head",
+            "free": "other free variables",
         }
         for key, what in differences.items():
             found, wanted = state.get(key), own.get(key)

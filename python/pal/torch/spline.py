@@ -80,7 +80,7 @@ class SplineLayer(MixtureLayer):
             raise ValueError(f'heads are "student-t" and "values"; not {head!r}')
         if head == "student-t":
             region = as_region(region)
-            default = _core.SplineSettings.for_heads(region.dimension)
+            default = _core.SplineSettings.for_heads(len(region._axes.variables))
             knots = default.knots if knots is None else knots  # type: ignore[assignment]
             components = default.components if components is None else components
         super().__init__(SplineMixture(region, knots, components))

@@ -343,7 +343,7 @@ impl PalLayer {
     /// Returns the loss like [`PalLayer::loss`], normalised as by [`PalLayer::log_prob_with`].
     pub fn loss_with(&self, params: Tensor<2>, points: &Points, normaliser: &Normaliser) -> Tensor<1> {
         let Likelihood { log_prob, log_integral } = self.likelihood(params, points, normaliser);
-        let log_volume = self.family.support().grid().log_volume();
+        let log_volume = self.family.log_box_measure();
         let excess = (log_integral - (10.0 + log_volume)).clamp_min(0.0);
         excess.square().mean() - log_prob.mean()
     }

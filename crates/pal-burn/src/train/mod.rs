@@ -7,7 +7,7 @@ mod rows;
 use std::time::{Duration, Instant};
 
 use pal::density::DensityError;
-use pal::formula::Membership;
+use pal::region::RegionMembership;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -248,7 +248,7 @@ impl Violation {
 pub fn violation<M: Trainable>(
     predictor: &M,
     rows: &Rows,
-    membership: &Membership,
+    membership: &RegionMembership,
     samples: usize,
     seed: u64,
 ) -> Result<Violation, PredictorError> {

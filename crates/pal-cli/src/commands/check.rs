@@ -1,17 +1,17 @@
 //! `pal check`: what kind of region a constraint describes.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Result;
 use pal::formula::Var;
 use pal::number::{Rational, to_f64};
-use pal::region::{Cell, Region, Status};
+use pal::region::{Cell, DependentVariable, Flat, Region, Status, SurfaceMeasure};
 use serde::Serialize;
 
 use crate::input::Input;
-use crate::numbers::{ExactSum, brief, readable};
+use crate::numbers::{ExactSum, brief, finite, readable};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -19,7 +19,8 @@ use crate::{Global, Outcome, output};
 ///
 /// Prints the variables in their order, the status, the number of cells, the exact volume and the bounding box. The
 /// status is bounded, unbounded (with a ray), empty, lower-dimensional (with a witness point), or no-volume if the
-/// search for a witness gave up. All of these are answers, with exit code 0.
+/// search for a witness gave up. All of these are answers, with exit code 0. Of a flat, a region on which equalities
+/// hold, it prints the dimension, the free variables, the equalities and the surface measure.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal check region.smt2\n  \
@@ -37,6 +38,17 @@ struct Findings {
     cells: Option<usize>,
     volume: Option<Rational>,
     bounding_box: Option<Extents>,
+    flat: Option<FlatFindings>,
+    /// Why a region with points and without volume is no flat.
+    problem: Option<String>,
+}
+
+/// What was found out about a region without volume on which equalities hold.
+struct FlatFindings {
+    flat: Arc<Flat>,
+    measure: Option<SurfaceMeasure>,
+    /// Equalities that hold on the whole region.
+    dependents: Vec<String>,
 }
 
 type Extents = Vec<(Rational, Rational)>;
@@ -70,15 +82,39 @@ fn examine(region: &Region, progress: &Progress) -> Findings {
         cell.exact_volume()
     });
     match volumes {
-        Err(ray) => Findings { status: Status::Unbounded(ray), cells: None, volume: None, bounding_box: None },
+        Err(ray) => Findings {
+            status: Status::Unbounded(ray),
+            cells: None,
+            volume: None,
+            bounding_box: None,
+            flat: None,
+            problem: None,
+        },
         Ok(volumes) => {
             let cells = volumes.len();
             let status = if cells == 0 { region.status_without_volume() } else { Status::Bounded };
             let mut sum = ExactSum::default();
             volumes.into_iter().for_each(|volume| sum.add(volume));
             let bounding_box = bounding_box.into_inner().unwrap_or_else(PoisonError::into_inner);
-            Findings { status, cells: Some(cells), volume: Some(sum.total()), bounding_box }
+            let (flat, problem) = match status {
+                Status::LowerDimensional(_) => match region.flat() {
+                    Ok(flat) => (flat, None),
+                    Err(problem) => (None, Some(problem.to_string())),
+                },
+                _ => (None, None),
+            };
+            let flat = flat.map(FlatFindings::new);
+            Findings { status, cells: Some(cells), volume: Some(sum.total()), bounding_box, flat, problem }
         }
+    }
+}
+
+impl FlatFindings {
+    fn new(flat: Arc<Flat>) -> FlatFindings {
+        let chart = flat.chart();
+        let equality = |d: &DependentVariable| format!("{} = {}", chart.variables()[d.position], chart.image(d));
+        let dependents = chart.dependents().iter().map(equality).collect();
+        FlatFindings { measure: flat.surface_measure().ok(), dependents, flat }
     }
 }
 
@@ -105,8 +141,42 @@ struct Report {
     bounding_box: Option<Vec<[f64; 2]>>,
     ray: Option<Vec<f64>>,
     witness: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flat: Option<FlatReport>,
     file: String,
     seconds: f64,
+}
+
+#[derive(Serialize)]
+struct FlatReport {
+    dimension: usize,
+    free: Vec<String>,
+    dependents: Vec<String>,
+    surface_measure: Option<SurfaceReport>,
+}
+
+/// A surface measure: the exact volume of free coordinates times the root of the exact square of a factor.
+#[derive(Serialize)]
+pub struct SurfaceReport {
+    value: Option<f64>,
+    free_volume: String,
+    square_factor: String,
+}
+
+impl SurfaceReport {
+    pub fn new(measure: &SurfaceMeasure) -> SurfaceReport {
+        SurfaceReport {
+            value: finite(measure.value()),
+            free_volume: measure.free_volume.to_string(),
+            square_factor: measure.square_factor.to_string(),
+        }
+    }
+}
+
+/// A surface measure as text: its value, and how it is made of exact numbers.
+pub fn surface_text(measure: &SurfaceMeasure) -> String {
+    let (volume, factor) = (brief(&measure.free_volume), brief(&measure.square_factor));
+    format!("{:?} = {volume} sqrt({factor})", measure.value())
 }
 
 fn names(variables: &[Var]) -> Vec<String> {
@@ -133,6 +203,12 @@ fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Rep
             Status::LowerDimensional(point) => Some(point.iter().map(Rational::to_string).collect()),
             _ => None,
         },
+        flat: findings.flat.as_ref().map(|found| FlatReport {
+            dimension: found.flat.dimension(),
+            free: names(&found.flat.chart().free_variables()),
+            dependents: found.dependents.clone(),
+            surface_measure: found.measure.as_ref().map(SurfaceReport::new),
+        }),
         file: file.to_string(),
         seconds,
     }
@@ -157,6 +233,20 @@ fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings)
         }
         Status::LowerDimensional(point) => writeln!(out, "witness    {}", along(point))?,
         Status::Bounded | Status::Empty | Status::NoVolume => {}
+    }
+    if let Some(found) = &findings.flat {
+        writeln!(out, "note       {}", found.flat)?;
+        for (k, dependent) in found.dependents.iter().enumerate() {
+            writeln!(out, "{:10} {dependent}", if k == 0 { "dependent" } else { "" })?;
+        }
+        match &found.measure {
+            Some(_) if found.flat.dimension() == 0 => {}
+            Some(measure) => writeln!(out, "surface    {}", surface_text(measure))?,
+            None => writeln!(out, "surface    infinite")?,
+        }
+    }
+    if let Some(problem) = &findings.problem {
+        writeln!(out, "note       {problem}")?;
     }
     if let Some(cells) = findings.cells {
         writeln!(out, "cells      {cells}")?;

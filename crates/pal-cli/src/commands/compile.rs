@@ -80,7 +80,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let support = compiled.support();
     let report = Report {
         file: name,
-        variables: names(support.constraint()),
+        variables: names(compiled.constraint()),
         family: args.family.name(),
         parameters: compiled.num_params(),
         components: compiled.num_components(),

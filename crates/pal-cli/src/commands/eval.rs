@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use pal::region::Region;
 use serde::Serialize;
 
 use crate::learn::{DataReader, OtherMaps, RowConstraint, Saved, mean, parse_names};
@@ -87,7 +88,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         columns.replace_outputs(outputs, &names(saved.constraint()));
     }
     columns.check(&names(saved.constraint()))?;
-    let membership = saved.constraint().membership()?;
+    let membership = Region::new(saved.constraint())?.point_membership()?;
     let (plan, map) = saved.regions();
     let reader = args.maps.reader(plan, map, &saved.columns(), &args.model)?;
     let constraint = reader.as_ref().map_or(RowConstraint::Same(&membership), RowConstraint::Own);

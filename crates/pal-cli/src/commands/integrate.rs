@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use pal::formula::Var;
-use pal::moments::{self, Integral, Method};
+use pal::moments::{self, Integral, Method, SurfaceIntegral};
 use pal::number::Rational;
 use pal::polynomial::Polynomial;
 use pal::region::Region;
@@ -25,7 +25,7 @@ use crate::{Global, Outcome, output};
 /// Computes the integral with a bound on its error, or as an exact fraction with --exact, summed over all assignments
 /// of the Boolean variables. With --degree it computes the moments of all monomials up to that degree, with exponents
 /// in the order of the variables, and writes them to a safetensors file if asked. A region without volume gives 0 and a
-/// note. An unbounded region is an error.
+/// note, but where equalities hold on all of it, the integral is by surface measure, and a note says so. An unbounded region is an error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal integrate region.smt2 --poly \"x^2*y\" --exact\n  \
@@ -66,6 +66,9 @@ const READABLE: usize = 80;
 struct Report {
     value: Option<f64>,
     exact: Option<String>,
+    /// On a flat the exact number is the integral over the free variables, to be multiplied by the root of this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    square_factor: Option<String>,
     error_bound: Option<f64>,
     cells: usize,
     simplices: usize,
@@ -95,11 +98,30 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         }
         Ok((region, integral))
     };
-    let (region, integral) = integrate().with_context(|| name.clone())?;
+    let (region, mut integral) = integrate().with_context(|| name.clone())?;
     let seconds = start.elapsed().as_secs_f64();
-    if integral.value == 0.0 {
-        note_no_volume(&name, &region, global);
+    let surface = if integral.value == 0.0 && !region.has_volume() {
+        let on_flat = || -> Result<Option<SurfaceIntegral>> {
+            let flat = region.flat().ok().flatten().filter(|flat| flat.dimension() > 0);
+            let Some(flat) = flat else { return Ok(None) };
+            if !global.quiet {
+                output::note(&format!("{name}: {flat}; integrated by surface measure"));
+            }
+            Ok(Some(moments::surface_integral(&flat, &polynomial, method)?))
+        };
+        on_flat().with_context(|| name.clone())?
+    } else {
+        None
+    };
+    match &surface {
+        // Exact numbers are those of the free variables.
+        Some(surface) => {
+            integral = Integral { value: surface.value(), error: surface.error(), ..surface.free.clone() };
+        }
+        None if integral.value == 0.0 => note_no_volume(&name, &region, global),
+        None => {}
     }
+    let square_factor = surface.map(|surface| surface.square_factor);
     let mut out = output::stdout();
     // A value that happened to be computed exactly is only reported as exact if that was asked for.
     let exact = integral.exact.as_ref().filter(|_| args.method.exact);
@@ -107,6 +129,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let report = Report {
             value: finite(integral.value),
             exact: exact.map(Rational::to_string),
+            square_factor: square_factor.as_ref().map(Rational::to_string),
             error_bound: finite(integral.error),
             cells: integral.cells,
             simplices: integral.simplices,
@@ -118,6 +141,9 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         output::json_line(&mut out, &report)?;
     } else {
         print(&mut out, &name, &polynomial, method, &integral, exact)?;
+        if let Some(factor) = square_factor.filter(|_| exact.is_some()) {
+            writeln!(out, "             times sqrt({}), by surface measure", readable(&factor))?;
+        }
     }
     out.flush()?;
     Ok(Outcome::Done)

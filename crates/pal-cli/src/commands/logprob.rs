@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::marginal::read_points;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{ModelArgument, names};
+use crate::model_file::{ModelArgument, variable_names};
 use crate::options::{ConditionOptions, RowChoice, RowOption};
 use crate::progress::Progress;
 use crate::{Global, Outcome, table};
@@ -49,7 +49,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
     let Some(first) = densities.first() else { return Ok(Outcome::Done) };
-    let variables = names(first.support().constraint());
+    let variables = variable_names(first.variables());
     let width = variables.len();
     let points = read_points(&args.points, &variables)?;
     let many = args.row.or_first() == RowChoice::All;

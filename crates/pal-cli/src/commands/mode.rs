@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use pal::query::{Mode, ModeOptions, ModeStop};
 use serde::Serialize;
 
-use crate::model_file::{ModelArgument, names};
+use crate::model_file::{ModelArgument, variable_names};
 use crate::numbers::{bound, finite};
 use crate::options::{ConditionOptions, RowOption};
 use crate::progress::Progress;
@@ -91,7 +91,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         if limited {
             outcome = Outcome::Stopped;
         }
-        let variables = names(density.support().constraint());
+        let variables = variable_names(density.variables());
         if global.json {
             let line = Line {
                 row,

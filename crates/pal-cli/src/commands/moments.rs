@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
 use pal::density::{Density, Family, Model};
-use pal::formula::Constraint;
+use pal::formula::Var;
 use pal::polynomial::Polynomial;
 use pal::query::{Entropy, EntropyOptions};
 use serde::Serialize;
 
-use crate::model_file::{ModelArgument, names};
+use crate::model_file::{ModelArgument, variable_names};
 use crate::numbers::{bound, finite};
 use crate::options::condition::shortened;
 use crate::options::{ConditionOptions, RowOption};
@@ -142,9 +142,9 @@ struct Integrals {
 
 impl Args {
     /// Reads the polynomials; errors name the polynomial and the place in it.
-    fn parse(&self, constraint: &Constraint) -> Result<Vec<Polynomial>> {
+    fn parse(&self, variables: &[Var]) -> Result<Vec<Polynomial>> {
         let parse = |text: &String| {
-            Polynomial::parse_in(text, &constraint.reals).with_context(|| format!("--poly \"{}\"", shortened(text)))
+            Polynomial::parse_in(text, variables).with_context(|| format!("--poly \"{}\"", shortened(text)))
         };
         self.polynomials.iter().map(parse).collect()
     }
@@ -152,11 +152,11 @@ impl Args {
     /// Computes the integrals of many rows of a model together.
     fn batch(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Integrals>> {
         let family = model.family();
-        let (width, n) = (family.num_params(), family.dimension());
+        let (width, n) = (family.num_params(), family.variables().len());
         let params = &model.params()[rows.start * width..rows.end * width];
         let (means, covariances) = (family.mean(params)?, family.covariance(params)?);
         let deviations = family.standard_deviation(params)?;
-        let polynomials = self.parse(family.support().constraint())?;
+        let polynomials = self.parse(family.variables())?;
         let count = polynomials.len();
         let expectations = match count {
             0 => Vec::new(),
@@ -183,9 +183,8 @@ impl Args {
     }
 
     fn line<'a>(&self, row: usize, density: &'a Density, known: Option<&Integrals>) -> Result<Line<'a>> {
-        let constraint = density.support().constraint();
-        let n = density.dimension();
-        let polynomials = self.parse(constraint)?;
+        let n = density.variables().len();
+        let polynomials = self.parse(density.variables())?;
         let own;
         let Integrals { mean, standard_deviation, covariance, expectations } = match known {
             Some(known) => known,
@@ -203,7 +202,7 @@ impl Args {
         let entropy = self.entropy.then(|| density.entropy(&options));
         Ok(Line {
             row,
-            variables: names(constraint),
+            variables: variable_names(density.variables()),
             mean: mean.clone(),
             standard_deviation: standard_deviation.clone(),
             covariance,

@@ -156,12 +156,16 @@ impl DensityOptions {
         settings: &PictureSettings,
         progress: &Progress,
     ) -> Result<(Report, Vec<u8>)> {
-        let constraint = density.support().constraint();
+        let (whole, density) = (density, &density.in_free_coordinates());
+        let (all, constraint) = (whole.constraint(), &*density.constraint());
         let n = density.dimension();
         ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
         ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
-        let event = self.event.as_ref().map(|text| parse_term("--event", text, constraint)).transpose()?;
-        let probability = event.as_ref().map(|event| density.probability(event)).transpose()?;
+        let event = self.event.as_ref().map(|text| parse_term("--event", text, &all)).transpose()?;
+        let probability = event.as_ref().map(|event| whole.probability(event)).transpose()?;
+        // On a flat the picture is one of the free variables.
+        let event =
+            event.map(|event| whole.chart().map_or(event.clone(), |chart| event.substitute(&chart.substitution())));
         let samples = match self.samples {
             None => Vec::new(),
             Some(count) => density.sample(count as usize, self.seed)?,

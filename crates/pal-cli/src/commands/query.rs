@@ -88,7 +88,7 @@ fn answers(args: &Args, model: &Model, global: Global) -> Result<(usize, Vec<Vec
         let densities = args.condition.densities(model, rows.clone())?;
         let probability = |text: &String| -> Result<Vec<f64>> {
             let of = |density: &Density| -> Result<f64> {
-                let event = parse_term("--event", text, density.support().constraint())?;
+                let event = parse_term("--event", text, &density.constraint())?;
                 density.probability(&event).context("--event")
             };
             densities.iter().map(of).collect()
@@ -96,7 +96,7 @@ fn answers(args: &Args, model: &Model, global: Global) -> Result<(usize, Vec<Vec
         return Ok((rows.start, args.events.iter().map(probability).collect::<Result<_>>()?));
     }
     // Without given values the integrals of all rows are computed together.
-    let scope = family.support().constraint();
+    let scope = family.constraint();
     let params = &model.params()[rows.start * family.num_params()..rows.end * family.num_params()];
     let events: Vec<Formula> =
         args.events.iter().map(|text| parse_term("--event", text, scope)).collect::<Result<_>>()?;

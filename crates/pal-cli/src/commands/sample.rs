@@ -9,7 +9,7 @@ use pal::density::{Density, RegionForms};
 use pal::query::{QueryError, Sampler};
 
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{ModelArgument, names};
+use crate::model_file::{ModelArgument, variable_names};
 use crate::numbers::counted;
 use crate::options::{ConditionOptions, RowChoice, RowOption};
 use crate::progress::Progress;
@@ -87,14 +87,14 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (rows, densities, samplers) = prepare().with_context(|| args.model.name())?;
     let (Some(density), Some(sampler)) = (densities.first(), samplers.first()) else { return Ok(Outcome::Done) };
-    let variables = names(density.support().constraint());
+    let variables = variable_names(density.variables());
     let uniforms = args.uniforms.as_deref().map(|path| read_uniforms(path, sampler, &variables)).transpose()?;
     let count = match &uniforms {
         Some(table) => table.rows() as u64,
         None => args.count,
     };
     let many = args.row.or_first() == RowChoice::All;
-    let width = variables.len();
+    let (width, uniform) = (variables.len(), sampler.uniforms());
     let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
     let local = if args.map_coordinates { model.regions().map(RegionForms::regions) } else { None };
     let interrupted = limits::listen();
@@ -110,9 +110,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
                 let size = PART.min(count - first) as usize;
                 let samples = match &uniforms {
                     None => sampler.sample_from(first, size, args.seed),
-                    Some(table) => {
-                        sampler.transform(&table.values[first as usize * (width + 1)..][..size * (width + 1)])?
-                    }
+                    Some(table) => sampler.transform(&table.values[first as usize * uniform..][..size * uniform])?,
                 };
                 let samples = match local {
                     None => samples,

@@ -8,6 +8,7 @@ use pal::number::{Rational, to_f64};
 use pal::region::Region;
 use serde::Serialize;
 
+use super::check::{SurfaceReport, surface_text};
 use crate::input::Input;
 use crate::numbers::{ExactSum, finite, readable};
 use crate::progress::Progress;
@@ -16,7 +17,7 @@ use crate::{Global, Outcome, output};
 /// Compute the exact volume of a region
 ///
 /// The volume is an exact fraction: the sum over all cells and all assignments of the Boolean variables. A region
-/// without volume has volume 0, and a note says why. An unbounded region is an error.
+/// without volume has volume 0, and a note says why; where equalities hold on all of it, its surface measure follows. An unbounded region is an error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal volume region.smt2\n  \
@@ -34,6 +35,8 @@ pub struct Args {
 struct Report {
     volume: Option<f64>,
     volume_exact: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    surface_measure: Option<SurfaceReport>,
     cells: usize,
     seconds: f64,
     file: String,
@@ -58,17 +61,26 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     volumes.into_iter().for_each(|volume| sum.add(volume));
     let total = sum.total();
     let seconds = start.elapsed().as_secs_f64();
-    if cells == 0 {
-        note_no_volume(&name, &region, global);
+    // A point has no length, area or volume.
+    let flat = if cells == 0 { region.flat().ok().flatten().filter(|flat| flat.dimension() > 0) } else { None };
+    let surface = flat.as_ref().map(|flat| flat.surface_measure()).transpose().with_context(|| name.clone())?;
+    match &flat {
+        Some(flat) if !global.quiet => output::note(&format!("{name}: {flat}; measured by surface measure")),
+        None if cells == 0 => note_no_volume(&name, &region, global),
+        _ => {}
     }
     let mut out = output::stdout();
     if global.json {
         let volume = finite(to_f64(&total));
-        output::json_line(&mut out, &Report { volume, volume_exact: total.to_string(), cells, seconds, file: name })?;
+        let (volume_exact, surface_measure) = (total.to_string(), surface.as_ref().map(SurfaceReport::new));
+        output::json_line(&mut out, &Report { volume, volume_exact, surface_measure, cells, seconds, file: name })?;
     } else {
         writeln!(out, "file       {name}")?;
         writeln!(out, "cells      {cells}")?;
         writeln!(out, "volume     {}", readable(&total))?;
+        if let Some(measure) = &surface {
+            writeln!(out, "surface    {}", surface_text(measure))?;
+        }
     }
     out.flush()?;
     Ok(Outcome::Done)

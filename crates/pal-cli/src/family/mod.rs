@@ -8,7 +8,7 @@ mod knots_at;
 mod spline;
 mod sum_of_squares;
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use pal::density::{Conditioning, DensityError, Family, Settings};
 use pal::kernel::KernelSettings;
@@ -110,6 +110,9 @@ struct SharedOptions {
     components: Option<usize>,
     #[arg(long, value_name = "VAR=P,P,...", value_parser = knots_at::parse, help = knots_at_help())]
     knots_at: Vec<KnotsAt>,
+    /// Constraints with equalities: the free variables, separated by commas; by default those declared first
+    #[arg(long, value_name = "VARS", value_delimiter = ',')]
+    free: Option<Vec<String>>,
 }
 
 impl SharedOptions {
@@ -236,7 +239,22 @@ impl FamilyOptions {
     /// Compiles the family on a region, for a network that speaks through a Student t head or gives the parameters
     /// itself.
     pub fn compile_for(&self, region: &Region, student_t_head: bool) -> Result<Family> {
-        let n = region.dimension();
+        let whole;
+        let region = match &self.shared.free {
+            None => region,
+            Some(free) => {
+                let names: Vec<&str> = free.iter().map(String::as_str).collect();
+                whole = region.with_free(&names).context("--free")?;
+                &whole
+            }
+        };
+        // Options of axes are those of the free variables.
+        let flat = if region.has_volume() { None } else { region.flat()? };
+        if flat.as_ref().is_some_and(|flat| flat.dimension() == 0) {
+            return Err(DensityError::Point.into());
+        }
+        let axes = flat.as_ref().map_or(region, |flat| flat.region());
+        let n = axes.dimension();
         let Some((_, options)) = self.chosen() else {
             bail!("--family {KERNEL} has nothing to compile; it is for `pal train` and `pal fit`");
         };
@@ -244,7 +262,8 @@ impl FamilyOptions {
             let others = listed(&self.names_where(|_, other| other.max_dimension().is_none_or(|most| n <= most)));
             bail!("--family {} is for 1 to {most} variables, the constraint has {n}; use {others}", self.family);
         }
-        options.settings(&self.shared, region, student_t_head)?.compile(region).map_err(|error| match error {
+        let settings = options.settings(&self.shared, axes, student_t_head)?;
+        Family::new(region, &settings).map_err(|error| match error {
             DensityError::NoVolume(_) => anyhow!("{error}; `pal check` tells more"),
             other => other.into(),
         })

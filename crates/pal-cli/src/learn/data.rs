@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use pal::formula::{Constraint, Membership};
-use pal::region::RegionBatch;
+use pal::formula::Constraint;
+use pal::region::{RegionBatch, RegionMembership};
 use pal_burn::Split;
 
 use super::regions::{MapNames, RegionReader};
@@ -124,7 +124,7 @@ pub struct Parts {
 #[derive(Clone, Copy)]
 pub enum RowConstraint<'a> {
     /// The same constraint for all rows.
-    Same(&'a Membership),
+    Same(&'a RegionMembership),
     /// A region for each row.
     Own(&'a RegionReader),
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use pal::density::Model as Densities;
-use pal::region::Region;
+use pal::region::{Region, RegionMembership};
 use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
 
 use data::Parts;
@@ -70,7 +70,8 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
          replace each by true or false, or by a condition on the reals",
         learning.constraint.name()
     );
-    let membership = constraint.membership().with_context(|| learning.constraint.name())?;
+    let membership = || -> Result<RegionMembership> { Ok(Region::new(&constraint)?.point_membership()?) };
+    let membership = membership().with_context(|| learning.constraint.name())?;
     columns.check(&names(&constraint))?;
     let family = match learning.is_pal() && learning.family.kernels().is_none() {
         false => None,

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::Model as Densities;
 use pal::formula::Constraint;
+use pal::region::Region;
 use pal_burn::{Device, NetworkFile, Predictor, RegionPlan, RowRegions, Rows, Trainable as _, Violation};
 
 use super::data::{Columns, Data};
@@ -56,7 +57,7 @@ impl Saved {
 
     pub fn constraint(&self) -> &Constraint {
         match self {
-            Saved::Densities(model) => model.family().support().constraint(),
+            Saved::Densities(model) => model.family().constraint(),
             Saved::Network(file) => &file.constraint,
         }
     }
@@ -98,7 +99,7 @@ impl Saved {
 
     /// Draws at least `samples` samples and counts those outside the constraint, by exact membership.
     pub fn violation(&self, data: &Data, samples: usize, seed: u64) -> Result<Violation> {
-        let membership = self.constraint().membership()?;
+        let membership = Region::new(self.constraint())?.point_membership()?;
         match self {
             Saved::Densities(model) => {
                 let density = model.family().density(self.only(model)?)?;

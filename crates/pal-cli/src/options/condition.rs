@@ -64,7 +64,7 @@ impl ConditionOptions {
     /// whose values are given.
     pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Density>> {
         let family = model.family();
-        let formula = self.formula(family.support().constraint())?;
+        let formula = self.formula(family.constraint())?;
         if model.regions().is_some() {
             // Every row has its own mesh, so that there is nothing to prepare for all of them.
             let density = |row: usize| -> Result<Density> {

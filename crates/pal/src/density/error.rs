@@ -2,7 +2,7 @@
 
 use super::mesh::MeshError;
 use crate::formula::{Constraint, MembershipError, Var};
-use crate::region::{BatchError, RegionError, Unbounded};
+use crate::region::{BatchError, FlatError, RegionError, Unbounded};
 
 /// Why a family cannot be compiled, or a question cannot be answered.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -16,6 +16,12 @@ pub enum DensityError {
     /// The region has no volume, so that no density exists on it.
     #[error("the region is {0} and has no volume, so that no density exists on it")]
     NoVolume(&'static str),
+    /// Equalities determine all variables.
+    #[error("the region is a single point, so that no density exists on it; leave at least one variable free")]
+    Point,
+    /// The region has no volume, and no equalities that hold on all of it.
+    #[error(transparent)]
+    Flat(#[from] FlatError),
     /// The constraint has no real variables.
     #[error("the constraint has no real variables")]
     NoVariables,

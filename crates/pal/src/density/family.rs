@@ -17,7 +17,7 @@ use super::support::Support;
 use super::{BinIndex, Settings};
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
-use crate::region::Region;
+use crate::region::{Flat, Region};
 
 /// A family of densities compiled on a constraint: immutable, cheap to clone, shared between threads.
 ///
@@ -35,6 +35,8 @@ use crate::region::Region;
 #[derive(Clone, Debug)]
 pub struct Family {
     kind: Arc<dyn FamilyKind>,
+    /// Where the constraint has equalities: the kind then works in the free coordinates of this flat.
+    flat: Option<Arc<Flat>>,
 }
 
 /// One parameter vector on its way to a density.
@@ -65,9 +67,22 @@ pub(super) const NO_MASS: f64 = 1e-280;
 const BLOCK: usize = 2048;
 
 impl Family {
-    /// Compiles a family on a region.
+    /// Compiles a family on a region. Where equalities hold on the whole region, it is compiled in the free coordinates
+    /// of the flat, densities are per unit of surface measure, and points have all coordinates nevertheless.
     pub fn new(region: &Region, settings: &Settings) -> Result<Family, DensityError> {
-        settings.compile(region)
+        match settings.compile(region) {
+            Err(DensityError::NoVolume(_)) => Family::on_flat(region, |region| settings.compile(region)),
+            other => other,
+        }
+    }
+
+    pub(super) fn with_flat(self, flat: Option<Arc<Flat>>) -> Family {
+        Family { flat, ..self }
+    }
+
+    /// The flat that the constraint is, where equalities hold on all of it.
+    pub fn flat(&self) -> Option<&Arc<Flat>> {
+        self.flat.as_ref()
     }
 
     /// The family as one of a certain kind; `None` if it is of another.
@@ -90,12 +105,12 @@ impl Family {
         &*self.kind
     }
 
-    /// What the densities live on.
+    /// What the densities live on, in free coordinates where the constraint has equalities.
     pub fn support(&self) -> &Arc<Support> {
         self.kind.support()
     }
 
-    /// The number of variables.
+    /// The number of free coordinates; that of all variables where the constraint has no equalities.
     pub fn dimension(&self) -> usize {
         self.support().dimension()
     }
@@ -149,7 +164,14 @@ impl Family {
     /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of points
     /// for each component, row by row in a flat vector; clusters may be empty. Random numbers tell components apart.
     pub fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {
-        self.params_of(&self.kind.start(clusters, noise))
+        match &self.flat {
+            None => self.params_of(&self.kind.start(clusters, noise)),
+            Some(flat) => {
+                let restrict = |cluster: &Vec<f64>| flat.chart().restrict_all(cluster);
+                let free: Vec<Vec<f64>> = clusters.iter().map(restrict).collect();
+                self.params_of(&self.kind.start(&free, noise))
+            }
+        }
     }
 
     /// Random parameter vectors, row by row, with independent standard normal entries.
@@ -165,7 +187,7 @@ impl Family {
     /// The logarithms of the integrals of all components over the constraint: `num_components` for each parameter
     /// vector. Minus infinity for a component that vanishes on the constraint.
     pub fn log_normaliser(&self, params: &[f64]) -> Result<Vec<f64>, DensityError> {
-        let volume = self.support().grid().log_volume();
+        let volume = self.log_box_measure();
         let rows = self.rows(params)?;
         Ok(rows.iter().flat_map(|row| row.log_integrals.iter().map(|i| i + volume)).collect())
     }
@@ -188,6 +210,9 @@ impl Family {
     /// The log-density of each point: minus infinity outside the constraint and where the density is 0, never NaN. A
     /// coordinate that is not finite is outside.
     pub fn log_prob(&self, params: &[f64], points: &[f64]) -> Result<Vec<f64>, DensityError> {
+        if let Some((family, points)) = self.in_free_points(points)? {
+            return Ok(self.per_surface(family.log_prob(params, &points)?));
+        }
         let rows = self.rows(params)?;
         let count = self.pair(rows.len(), points)?;
         if rows.len() == 1 && count != 1 {
@@ -205,12 +230,15 @@ impl Family {
 
     /// Checks that points come in rows of one coordinate per variable.
     pub fn check_points(&self, points: &[f64]) -> Result<(), DensityError> {
-        DensityError::check_points(self.support().constraint(), points)
+        DensityError::check_points(self.constraint(), points)
     }
 
     /// Whether each point may have a positive density: whether it satisfies the constraint. Parts of the constraint
     /// without volume do not count where they lie outside the box around all others.
     pub fn contains(&self, points: &[f64]) -> Vec<bool> {
+        if let Some(flat) = &self.flat {
+            return self.in_free_coordinates().contains(&flat.chart().restrict(points, f64::EPSILON));
+        }
         let mut inside = self.support().membership().contains_batch(points);
         let grid = self.support().grid();
         let may_be_positive = |y: &[f64]| grid.box_contains(y) && !self.kind.in_empty_bin(y);
@@ -227,8 +255,8 @@ impl Family {
         self.feature_derivatives(points, &vec![0; self.dimension()])
     }
 
-    /// The partial derivatives of [`Family::features`] with respect to the coordinates of the points, given the order
-    /// of differentiation for each variable. A spline has one continuous derivative; on a knot, higher derivatives are
+    /// The partial derivatives of [`Family::features`] with respect to the free coordinates of the points, given the order
+    /// of differentiation for each of them. A spline has one continuous derivative; on a knot, higher derivatives are
     /// those of the bin above it.
     ///
     /// ```
@@ -243,6 +271,9 @@ impl Family {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn feature_derivatives(&self, points: &[f64], orders: &[u16]) -> Result<(Vec<f64>, Vec<bool>), DensityError> {
+        if let Some((family, points)) = self.in_free_points(points)? {
+            return family.feature_derivatives(&points, orders);
+        }
         self.pair(1, points)?;
         self.check_length("orders of derivatives", orders.len(), self.dimension(), 1)?;
         let (dimension, width) = (self.dimension(), self.kind.num_features());
@@ -272,6 +303,9 @@ impl Family {
     /// The vector-Jacobian product of [`Family::log_prob`] with respect to the parameters, in the shape of `params`.
     /// Points outside the constraint and zeros of the density contribute nothing.
     pub fn log_prob_vjp(&self, params: &[f64], points: &[f64], cotangent: &[f64]) -> Result<Vec<f64>, DensityError> {
+        if let Some((family, points)) = self.in_free_points(points)? {
+            return family.log_prob_vjp(params, &points, cotangent);
+        }
         let rows = self.rows(params)?;
         let count = self.pair(rows.len(), points)?;
         self.check_length("gradients of log-densities", cotangent.len(), 1, count)?;
@@ -321,7 +355,8 @@ impl Family {
     }
 
     pub(crate) fn density_of(&self, row: &Row) -> Density {
-        Density::new(self.support().clone(), self.kind.functions(&row.expansion), row.log_weights.clone())
+        let chart = self.flat.as_ref().map(|flat| flat.chart().clone());
+        Density::new(self.support().clone(), self.kind.functions(&row.expansion), row.log_weights.clone(), chart)
     }
 
     /// Like [`Family::rows`], but a parameter vector whose density is 0 everywhere is an error.
@@ -453,6 +488,6 @@ impl Family {
 
 impl<F: FamilyKind + 'static> From<F> for Family {
     fn from(kind: F) -> Family {
-        Family { kind: Arc::new(kind) }
+        Family { kind: Arc::new(kind), flat: None }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A file is a [`Container`] of the compiled tensors (float64), the constraint (SMT-LIB) and the settings (JSON). A model
 //! is a family with parameter vectors: one more tensor, `params`; where every row has a region of its own, these are another
-//! one, `regions`, whose bytes are a file of [`RegionBatch`]. Loading checks all of it and cuts the constraint into elements
+//! one, `regions`, whose bytes are a file of [`RegionBatch`]. The file of a family on a flat names its free variables. Loading checks all of it and cuts the constraint into elements
 //! anew.
 
 use std::collections::HashMap;
@@ -198,9 +198,11 @@ struct FileContent {
 
 /// The name of the tensor that holds the regions of rows.
 const REGIONS: &str = "regions";
+/// The entry that names the free variables of a flat, as a list in JSON.
+const FREE: &str = "free";
 
 fn write(family: &Family, params: Option<&[f64]>, regions: Option<&RegionBatch>) -> Result<Vec<u8>, FileError> {
-    let constraint = write_smtlib(family.support().constraint())?;
+    let constraint = write_smtlib(family.constraint())?;
     let settings = serde_json::to_string(&family.kind().settings())?;
     let tensor = |name: &str, shape, values: &[f64]| (name.to_string(), Dtype::F64, shape, to_bytes(values));
     let mut tensors: Vec<ContainedTensor> = Vec::new();
@@ -215,11 +217,21 @@ fn write(family: &Family, params: Option<&[f64]>, regions: Option<&RegionBatch>)
         let bytes = regions.to_bytes()?;
         tensors.push((REGIONS.to_string(), Dtype::U8, vec![bytes.len()], bytes));
     }
-    pack(constraint, settings, &tensors)
+    let free = family.flat().map(|flat| flat.chart().free_variables());
+    let names = free.map(|free| free.iter().map(|var| var.name().to_string()).collect::<Vec<_>>());
+    let free = names.map(|names| serde_json::to_string(&names)).transpose()?;
+    pack(constraint, settings, free, &tensors)
 }
 
-fn pack(constraint: String, settings: String, tensors: &[ContainedTensor]) -> Result<Vec<u8>, FileError> {
-    Ok(container::pack(VERSION, [("constraint", constraint), ("settings", settings)], tensors)?)
+/// Packs a file; one of a family on a flat also names the free variables.
+fn pack(
+    constraint: String,
+    settings: String,
+    free: Option<String>,
+    tensors: &[ContainedTensor],
+) -> Result<Vec<u8>, FileError> {
+    let texts = [("constraint", constraint), ("settings", settings)];
+    Ok(container::pack(VERSION, texts.into_iter().chain(free.map(|free| (FREE, free))), tensors)?)
 }
 
 fn read(bytes: &[u8]) -> Result<FileContent, FileError> {
@@ -243,7 +255,15 @@ fn read(bytes: &[u8]) -> Result<FileContent, FileError> {
     }
     let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
     let settings: Settings = serde_json::from_str(settings)?;
-    let family = settings.restore(&region, &mut tensors)?;
+    let family = match container.text(FREE) {
+        Err(_) => settings.restore(&region, &mut tensors)?,
+        Ok(free) => {
+            let names: Vec<String> = serde_json::from_str(free)?;
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let flat = region.with_free(&names).map_err(DensityError::from)?;
+            Family::on_flat(&flat, |region| settings.restore(region, &mut tensors))?
+        }
+    };
     if !family.normaliser_fits() {
         return Err(FileError::Content("the compiled normaliser does not belong to the constraint".to_string()));
     }
@@ -282,7 +302,7 @@ mod tests {
             change(tensor.name, &mut tensor.values);
             (tensor.name.to_string(), Dtype::F64, tensor.shape, to_bytes(&tensor.values))
         });
-        pack(constraint.to_string(), settings, &tensors.collect::<Vec<_>>()).unwrap()
+        pack(constraint.to_string(), settings, None, &tensors.collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -320,6 +340,6 @@ mod tests {
             ("basis".to_string(), Dtype::F64, vec![1, 11, 11], vec![0; 8 * 121]),
             ("bins".to_string(), Dtype::F64, vec![1], 16f64.to_le_bytes().to_vec()),
         ];
-        assert!(Family::from_bytes(&pack(text, settings, &tensors).unwrap()).is_err());
+        assert!(Family::from_bytes(&pack(text, settings, None, &tensors).unwrap()).is_err());
     }
 }

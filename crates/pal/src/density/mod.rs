@@ -37,6 +37,7 @@
 //!   values and the recipe with which tensor frameworks compute log-densities by themselves.
 //! - `family`: batches and their gradients. [`Family`].
 //! - `single`: one density. [`Density`].
+//! - `flat`: constraints with equalities, whose points are translated to free coordinates and back.
 //! - `offset`: why parameters of zero are close to the uniform density.
 //! - `functions`: the components of one density as functions of a point, which queries are written against.
 //!   [`ComponentFunctions`].
@@ -53,6 +54,7 @@ pub(crate) mod cubature;
 mod error;
 mod family;
 mod file;
+mod flat;
 pub(crate) mod functions;
 pub(crate) mod gauss;
 pub(crate) mod gradient;
@@ -93,4 +95,4 @@ pub use spline::{
     TablePrecision, student_t_shape,
 };
 pub use sum_of_squares::{Basis, Conditioning, Subset, SumOfSquares, SumOfSquaresRecipe, SumOfSquaresSettings};
-pub use support::{Chart, Part, Support};
+pub use support::{Part, Support};

@@ -328,6 +328,10 @@ impl Family {
         points: &[f64],
         with_gradient: bool,
     ) -> Result<Option<RowLogProb<T>>, DensityError> {
+        if let Some((family, points)) = self.in_free_points(points)? {
+            let found = family.log_prob_rows(input, rows, &points, with_gradient)?;
+            return Ok(found.map(|found| RowLogProb { log_prob: self.rows_per_surface(found.log_prob), ..found }));
+        }
         let Some(kernel) = T::kernel(self.kind()) else { return Ok(None) };
         let Some(per) = kernel.width(input) else { return Ok(None) };
         let n = self.dimension();

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::flat::shifted;
 use super::weights::log_sum_exp;
 use super::{BinIndex, ChebyshevSeries, Grid, Support};
 use crate::interrupt::checkpoint;
+use crate::region::Chart;
 
 /// One density: the member of a family with one parameter vector, or what conditioning makes of it.
 #[derive(Clone)]
@@ -18,6 +20,8 @@ pub struct Density {
     pub(crate) weights: Vec<f64>,
     /// The logarithms of the weights, which do not underflow.
     pub(crate) log_weights: Vec<f64>,
+    /// Where the constraint has equalities: how free coordinates, which all of the above is in, determine all others.
+    pub(crate) chart: Option<Arc<Chart>>,
 }
 
 impl fmt::Debug for Density {
@@ -31,17 +35,22 @@ impl fmt::Debug for Density {
 const BLOCK: usize = 2048;
 
 impl Density {
-    pub(crate) fn new(support: Arc<Support>, functions: Arc<dyn ChebyshevSeries>, log_weights: Vec<f64>) -> Density {
+    pub(crate) fn new(
+        support: Arc<Support>,
+        functions: Arc<dyn ChebyshevSeries>,
+        log_weights: Vec<f64>,
+        chart: Option<Arc<Chart>>,
+    ) -> Density {
         let weights = log_weights.iter().map(|w| w.exp()).collect();
-        Density { support, functions, weights, log_weights }
+        Density { support, functions, weights, log_weights, chart }
     }
 
-    /// What the density lives on.
+    /// What the density lives on, in free coordinates where the constraint has equalities.
     pub fn support(&self) -> &Arc<Support> {
         &self.support
     }
 
-    /// The number of variables.
+    /// The number of free coordinates; that of all variables where the constraint has no equalities.
     pub fn dimension(&self) -> usize {
         self.support.dimension()
     }
@@ -49,6 +58,10 @@ impl Density {
     /// The log-density of each point, given row by row: minus infinity outside the constraint and where the density is
     /// 0, never NaN. A trailing incomplete row is ignored.
     pub fn log_prob(&self, points: &[f64]) -> Vec<f64> {
+        if let Some(chart) = &self.chart {
+            let free = chart.restrict(points, f64::EPSILON);
+            return shifted(self.in_free_coordinates().log_prob(&free), chart);
+        }
         let n = self.dimension();
         let inside = self.support.membership().contains_batch(points);
         let mut result = vec![f64::NEG_INFINITY; inside.len()];

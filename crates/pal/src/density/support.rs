@@ -1,12 +1,12 @@
 //! What a density lives on: a constraint, exact membership in it, and its parts cut along a grid.
 //!
 //! ```text
-//! support  =  union over parts of  { booleans = assignment } x { y = chart(z), z in an element of the mesh }
+//! support  =  union over parts of  { booleans = assignment } x { y in an element of the mesh }
 //! ```
 //!
-//! A part fixes some Boolean variables and leaves the others free; its mesh is in the free coordinates of the chart.
-//! Today the constraint has no Boolean variables and no equalities, so there is exactly one part, its assignment is
-//! empty, and the chart is the identity.
+//! A part fixes some Boolean variables and leaves the others free. Today the constraint has no Boolean variables, so
+//! there is exactly one part, and its assignment is empty. Nor are there equalities: a family on a flat has a support in
+//! free coordinates, and its points are translated where they come in and go out (see `flat`).
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,32 +23,12 @@ use crate::region::Region;
 pub struct Support {
     constraint: Constraint,
     membership: Membership,
-    chart: Chart,
     part: Part,
     /// See [`Support::anchors`]; computed when first needed.
     anchors: OnceLock<Vec<Option<Vec<f64>>>>,
 }
 
-/// How the free coordinates of a support determine all coordinates: today every coordinate is free.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chart {
-    /// For each free coordinate, which real variable of the constraint it is.
-    free: Vec<usize>,
-}
-
-impl Chart {
-    /// The chart of a constraint without equalities: every coordinate is free.
-    fn identity(dimension: usize) -> Chart {
-        Chart { free: (0..dimension).collect() }
-    }
-
-    /// For each free coordinate, the position of its variable among the real variables of the constraint.
-    pub fn free(&self) -> &[usize] {
-        &self.free
-    }
-}
-
-/// One part of a support: what is known of the Boolean variables, and where the free coordinates may be.
+/// One part of a support: what is known of the Boolean variables, and where points may be.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// One entry per Boolean variable of the constraint; `None` where both values are allowed.
@@ -63,7 +43,7 @@ impl Part {
         &self.assignment
     }
 
-    /// The elements in which the free coordinates may be.
+    /// The elements in which points may be.
     pub fn mesh(&self) -> &Arc<Mesh> {
         &self.mesh
     }
@@ -103,9 +83,8 @@ impl Support {
     pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Support, DensityError> {
         let constraint = region.constraint().clone();
         let membership = constraint.membership()?;
-        let chart = Chart::identity(constraint.reals.len());
         let part = Part { assignment: vec![None; constraint.booleans.len()], mesh: Arc::new(Mesh::new(region, grid)?) };
-        Ok(Support { constraint, membership, chart, part, anchors: OnceLock::new() })
+        Ok(Support { constraint, membership, part, anchors: OnceLock::new() })
     }
 
     /// The part of the support in which a further condition holds; it may be empty.
@@ -130,14 +109,9 @@ impl Support {
         &self.mesh().grid
     }
 
-    /// The number of free coordinates.
+    /// The number of coordinates.
     pub fn dimension(&self) -> usize {
-        self.chart.free.len()
-    }
-
-    /// How the free coordinates determine all coordinates.
-    pub fn chart(&self) -> &Chart {
-        &self.chart
+        self.constraint.reals.len()
     }
 
     /// The parts that the support consists of.

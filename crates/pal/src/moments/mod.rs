@@ -18,6 +18,7 @@ mod integrand;
 mod integrate;
 pub mod rejection;
 pub(crate) mod simplex;
+mod surface;
 
 pub use certify::Integral;
 pub use compiled::{CoefficientCountError, Moments};
@@ -28,3 +29,5 @@ pub(crate) use integrand::moment_factor;
 pub use integrand::{Estimate, Integrand, IntegrandError};
 pub(crate) use integrate::around;
 pub use integrate::{IntegrateError, Method, integrate};
+pub(crate) use surface::in_free_variables;
+pub use surface::{SurfaceIntegral, surface_integral};

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::entropy::{Entropy, EntropyOptions};
 use super::error::QueryError;
+use super::flat::dependent;
 use super::marginal::Marginal;
 use super::marginal::slices::Slices;
 use super::mode::{Mode, ModeOptions};
@@ -37,9 +38,9 @@ impl Family {
     /// Draws `count` independent samples for each parameter vector, row by row. The same seed gives the same samples
     /// for any number of threads.
     pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
-        check_memory((params.len() / self.num_params()).saturating_mul(count), self.dimension())?;
+        check_memory((params.len() / self.num_params()).saturating_mul(count), self.variables().len())?;
         if few_samples(count, self.support().elements()) {
-            return RowSampler::new(self).sample(params, count, seed);
+            return Ok(self.filled(RowSampler::new(self).sample(params, count, seed)?));
         }
         sample_each(&self.densities(params)?, count, seed)
     }
@@ -58,6 +59,11 @@ impl Family {
     pub fn marginals(&self, variable: &str, params: &[f64]) -> Result<Vec<Marginal>, QueryError> {
         let densities = self.densities(params)?;
         let first = densities.first().expect(AT_LEAST_ONE);
+        if let Some(flat) = self.flat()
+            && dependent(flat.chart(), variable).is_some()
+        {
+            return densities.par_iter().map(|density| density.marginal(variable)).collect();
+        }
         // The slices depend on the support only, which all densities share.
         let slices = Slices::new(self.support().mesh(), first.axis(variable)?, self.kind().degree());
         let marginal = |density: &Density| slices.marginal(&*density.functions, &density.weights);
@@ -75,6 +81,9 @@ impl Family {
     /// once for all of them.
     pub fn given(&self, values: &[(&str, f64)], params: &[f64]) -> Result<Vec<Density>, QueryError> {
         let densities = self.densities(params)?;
+        if self.flat().is_some() {
+            return densities.iter().map(|density| density.given(values)).collect();
+        }
         let first = densities.first().expect(AT_LEAST_ONE);
         let slice = first.slice_support(values)?;
         densities.iter().map(|density| density.on_slice(&slice, values)).collect()

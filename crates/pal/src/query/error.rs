@@ -1,8 +1,9 @@
 //! What can be wrong with a question about a density.
 
 use crate::density::DensityError;
-use crate::formula::Var;
+use crate::formula::{Formula, Var};
 use crate::polynomial::PolynomialError;
+use crate::region::visible_equalities;
 
 /// Why a question about a density has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -10,6 +11,19 @@ pub enum QueryError {
     /// The density gives a condition no mass.
     #[error("the condition has probability 0 under this density")]
     Impossible,
+    /// A condition is an equality between variables and numbers, which a density gives no mass.
+    #[error(
+        "the condition {0} has probability 0 under this density. To condition on the value of a variable, use given: \
+         given({1})"
+    )]
+    EqualityOfValue(String, String),
+    /// A condition is an equality between several variables.
+    #[error(
+        "the condition {0} has probability 0 under this density, and what conditioning on an equality of several \
+         variables means would depend on how they are measured. Make it a part of the constraint and compile a family \
+         there"
+    )]
+    Equality(String),
     /// The density of the given variables is 0 at the given values.
     #[error("the density of {0} is 0, so nothing can be conditioned on it")]
     NoDensity(String),
@@ -65,4 +79,19 @@ pub enum QueryError {
     /// A polynomial does not fit the variables of the density.
     #[error(transparent)]
     Polynomial(#[from] PolynomialError),
+}
+
+impl QueryError {
+    /// Of a condition without mass, that it is an equality, if it is one.
+    pub(super) fn explained(self, condition: &Formula) -> QueryError {
+        let QueryError::Impossible = self else { return self };
+        let Some(equalities) = visible_equalities(condition) else { return self };
+        let text: Vec<String> = equalities.iter().map(|(term, value)| format!("{term} = {value}")).collect();
+        let is_variable = |term: &crate::formula::Linear| term.terms().count() == 1;
+        match (text.is_empty(), equalities.iter().all(|(term, _)| is_variable(term))) {
+            (true, _) => self,
+            (false, true) => QueryError::EqualityOfValue(text.join(" and "), text.join(", ").replace(" = ", "=")),
+            (false, false) => QueryError::Equality(text.join(" and ")),
+        }
+    }
 }

@@ -20,6 +20,7 @@ use crate::formula::Formula;
 /// A formula compiled on a family, whose probability is asked under many parameter vectors.
 pub struct Event {
     family: Family,
+    condition: Formula,
     support: Arc<Support>,
     form: Box<dyn Form>,
     /// See [`Event::patches`]; made when first needed.
@@ -42,9 +43,10 @@ impl Family {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn event(&self, condition: &Formula) -> Result<Event, QueryError> {
-        let support = restrict(self.support(), condition)?;
+        let support = restrict(self.support(), &self.in_free_variables(condition))?;
         let form = self.kind().form(support.mesh(), &[])?;
-        Ok(Event { family: self.clone(), support: Arc::new(support), form, patches: OnceLock::new() })
+        let (support, condition) = (Arc::new(support), condition.clone());
+        Ok(Event { family: self.clone(), condition, support, form, patches: OnceLock::new() })
     }
 
     /// For tensor frameworks: the form of the integrals of `monomial q` over the part of the constraint where a
@@ -55,7 +57,7 @@ impl Family {
         if !powers.is_empty() && powers.len() != n {
             return Err(QueryError::Length { what: "exponents", given: powers.len(), wanted: n });
         }
-        let support = restrict(self.support(), condition)?;
+        let support = restrict(self.support(), &self.in_free_variables(condition))?;
         Ok(self.kind().normaliser_tensor(support.mesh(), powers)?)
     }
 }
@@ -125,9 +127,10 @@ impl Event {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sample(&self, params: &[f64], count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
-        check_memory((params.len() / self.family.num_params()).saturating_mul(count), self.family.dimension())?;
+        let width = self.family.variables().len();
+        check_memory((params.len() / self.family.num_params()).saturating_mul(count), width)?;
         if few_samples(count, self.support.elements()) {
-            return RowSampler::within(self)?.sample(params, count, seed);
+            return Ok(self.family.filled(RowSampler::within(self)?.sample(params, count, seed)?));
         }
         sample_each(&self.condition(params)?, count, seed)
     }
@@ -135,7 +138,8 @@ impl Event {
     /// The density given that the formula holds, for each parameter vector.
     pub fn condition(&self, params: &[f64]) -> Result<Vec<Density>, QueryError> {
         let densities = self.family.densities(params)?;
-        densities.into_iter().map(|density| density.restricted_to(self.support.clone())).collect()
+        let given = |density: Density| density.restricted_to(self.support.clone());
+        densities.into_iter().map(|density| given(density).map_err(|error| error.explained(&self.condition))).collect()
     }
 }
 
@@ -152,13 +156,14 @@ impl Density {
 
     /// The probability of a condition over the variables of the density.
     pub fn probability(&self, condition: &Formula) -> Result<f64, QueryError> {
-        let support = restrict(&self.support, condition)?;
+        let support = restrict(&self.support, &self.in_free_variables(condition))?;
         Ok(self.mass(&support).clamp(0.0, 1.0))
     }
 
     /// The density given that a condition holds: zero elsewhere.
     pub fn condition(&self, condition: &Formula) -> Result<Density, QueryError> {
-        self.restricted_to(Arc::new(restrict(&self.support, condition)?))
+        let support = restrict(&self.support, &self.in_free_variables(condition))?;
+        self.restricted_to(Arc::new(support)).map_err(|error| error.explained(condition))
     }
 
     /// The density restricted to a part of its support.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::error::QueryError;
+use super::flat::{covariance_of_all, deviations_of_all};
 use crate::density::Density;
 use crate::density::cubature::MeshCubature;
 use crate::density::{DensityError, Family, Form, Support};
 use crate::formula::Var;
+use crate::moments::in_free_variables;
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
 
@@ -44,6 +46,10 @@ impl Family {
         let (mut forms, mut known, mut terms) = (Vec::new(), BTreeMap::new(), Vec::new());
         for polynomial in polynomials {
             let mut list = Vec::new();
+            let polynomial = match self.flat() {
+                None => polynomial,
+                Some(flat) => &in_free_variables(flat.chart(), polynomial)?,
+            };
             for (alpha, c) in in_box(self.support(), polynomial)? {
                 let at = match known.get(&alpha) {
                     Some(at) => *at,
@@ -64,7 +70,8 @@ impl Family {
     pub fn mean(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
         let moments = self.box_moments(params, &first_powers(self.dimension()))?;
         let axes = self.support().grid().axes();
-        Ok(moments.iter().flat_map(|m| m.iter().zip(axes).map(|(m, axis)| axis.at_fraction(*m))).collect())
+        let means = moments.iter().flat_map(|m| m.iter().zip(axes).map(|(m, axis)| axis.at_fraction(*m)));
+        Ok(self.filled(means.collect()))
     }
 
     /// The covariance matrix under each parameter vector, row by row.
@@ -75,14 +82,22 @@ impl Family {
         let moments = self.box_moments(params, &powers)?;
         let axes = self.support().grid().axes();
         let lengths: Vec<f64> = axes.iter().map(|axis| axis.length()).collect();
-        Ok(moments.iter().flat_map(|m| covariance_of(&m[..n], &m[n..], &lengths)).collect())
+        let of_free = moments.iter().map(|m| covariance_of(&m[..n], &m[n..], &lengths));
+        Ok(match self.flat() {
+            None => of_free.flatten().collect(),
+            Some(flat) => of_free.flat_map(|free| covariance_of_all(flat.chart(), &free)).collect(),
+        })
     }
 
     /// The standard deviation of every variable under each parameter vector, row by row. Unlike the root of a variance
     /// it does not underflow where the region is small.
     pub fn standard_deviation(&self, params: &[f64]) -> Result<Vec<f64>, QueryError> {
         let moments = self.box_moments(params, &first_and_square_powers(self.dimension()))?;
-        Ok(moments.iter().flat_map(|m| deviations(m, self.support())).collect())
+        let of_free = moments.iter().map(|m| deviations(m, self.support()));
+        let Some(flat) = self.flat() else { return Ok(of_free.flatten().collect()) };
+        let (n, covariance) = (self.variables().len(), self.covariance(params)?);
+        let rows = covariance.chunks(n * n).zip(of_free);
+        Ok(rows.flat_map(|(covariance, free)| deviations_of_all(flat.chart(), covariance, &free)).collect())
     }
 
     /// Expectations of monomials in box coordinates, per parameter vector.
@@ -168,6 +183,10 @@ impl Expectation {
 impl Density {
     /// The expectation of a polynomial in the variables of the density.
     pub fn expectation(&self, polynomial: &Polynomial) -> Result<f64, QueryError> {
+        let polynomial = match &self.chart {
+            None => polynomial,
+            Some(chart) => &in_free_variables(chart, polynomial)?,
+        };
         let terms = in_box(&self.support, polynomial)?;
         let powers: Vec<Vec<u16>> = terms.iter().map(|(alpha, _)| alpha.clone()).collect();
         let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
@@ -182,7 +201,7 @@ impl Density {
     pub fn mean(&self) -> Vec<f64> {
         let axes = self.support.grid().axes();
         let moments = self.box_moments(&first_powers(self.dimension()));
-        moments.iter().zip(axes).map(|(m, axis)| axis.at_fraction(*m)).collect()
+        self.filled(moments.iter().zip(axes).map(|(m, axis)| axis.at_fraction(*m)).collect())
     }
 
     /// The covariance matrix, row by row.
@@ -192,14 +211,22 @@ impl Density {
         powers.extend(second_powers(n));
         let moments = self.box_moments(&powers);
         let lengths: Vec<f64> = self.support.grid().axes().iter().map(|axis| axis.length()).collect();
-        covariance_of(&moments[..n], &moments[n..], &lengths)
+        let of_free = covariance_of(&moments[..n], &moments[n..], &lengths);
+        match &self.chart {
+            None => of_free,
+            Some(chart) => covariance_of_all(chart, &of_free),
+        }
     }
 
     /// The standard deviation of every variable. Unlike the root of a variance it does not underflow where the region
     /// is small.
     pub fn standard_deviation(&self) -> Vec<f64> {
         let moments = self.box_moments(&first_and_square_powers(self.dimension()));
-        deviations(&moments, &self.support)
+        let of_free = deviations(&moments, &self.support);
+        match &self.chart {
+            None => of_free,
+            Some(chart) => deviations_of_all(chart, &self.covariance(), &of_free),
+        }
     }
 
     /// Expectations of monomials in box coordinates.

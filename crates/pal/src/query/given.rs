@@ -29,6 +29,9 @@ impl Density {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn given(&self, values: &[(&str, f64)]) -> Result<Density, QueryError> {
+        if let Some(chart) = &self.chart {
+            return self.given_on_flat(chart, values);
+        }
         self.on_slice(&self.slice_support(values)?, values)
     }
 

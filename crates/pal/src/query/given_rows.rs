@@ -56,6 +56,11 @@ impl Family {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn given_rows(&self, names: &[&str], values: &[f64], condition: &Formula) -> Result<GivenRows, QueryError> {
+        if self.flat().is_some() {
+            let message = "the constraint has equalities: ask the family in free coordinates, \
+                           Family::in_free_coordinates";
+            return Err(QueryError::Variables(message.to_string()));
+        }
         if names.is_empty() || !values.len().is_multiple_of(names.len()) {
             return Err(QueryError::Length { what: "given values", given: values.len(), wanted: names.len() });
         }

@@ -60,6 +60,7 @@
 //! - `entropy`: the adaptive cubature of entropies. [`Entropy`], [`EntropyOptions`].
 //! - `information`: entropies and divergences of many parameter vectors, with derivatives. [`Information`],
 //!   [`Family::information`], [`Family::divergence`].
+//! - `flat`: answers on flats, from free coordinates to all coordinates.
 //! - `error`: why a question has no answer. [`QueryError`].
 //!
 //! A new query on one density is a method of [`Density`] in a file of its own; if it makes sense for a batch, a method
@@ -90,6 +91,7 @@ mod entropy;
 mod error;
 mod event;
 mod expectation;
+mod flat;
 mod given;
 mod given_rows;
 mod information;

@@ -24,7 +24,7 @@ pub struct EventMoments {
 }
 
 impl Family {
-    /// Compiles the moments of a condition: one for each list of exponents, of which there is one per variable.
+    /// Compiles the moments of a condition: one for each list of exponents, of which there is one per free variable.
     ///
     /// ```
     /// use pal::density::{Family, SumOfSquaresSettings};
@@ -43,8 +43,11 @@ impl Family {
         if let Some(wrong) = powers.iter().find(|powers| powers.len() != n) {
             return Err(QueryError::Length { what: "exponents", given: wrong.len(), wanted: n });
         }
-        let support =
-            if condition.is_true() { self.support().clone() } else { Arc::new(restrict(self.support(), condition)?) };
+        let support = if condition.is_true() {
+            self.support().clone()
+        } else {
+            Arc::new(restrict(self.support(), &self.in_free_variables(condition))?)
+        };
         let compile = |powers: &Vec<u16>| -> Result<_, DensityError> {
             Ok((powers.clone(), self.kind().form(support.mesh(), powers)?))
         };

@@ -97,7 +97,7 @@ impl Density {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>, QueryError> {
-        check_memory(count, self.dimension())?;
+        check_memory(count, self.variables().len())?;
         Ok(self.sampler()?.sample(count, seed))
     }
 
@@ -117,7 +117,7 @@ pub(crate) fn check_memory(count: usize, dimension: usize) -> Result<(), QueryEr
 }
 
 impl Sampler {
-    /// The number of uniform numbers that one sample takes: one more than there are variables.
+    /// The number of uniform numbers that one sample takes: one more than there are free variables.
     pub fn uniforms(&self) -> usize {
         self.density.dimension() + 1
     }
@@ -130,7 +130,7 @@ impl Sampler {
     /// Draws `count` samples of the endless sequence of a seed, beginning with number `start`.
     pub fn sample_from(&self, start: u64, count: usize, seed: u64) -> Vec<f64> {
         let per = self.uniforms();
-        let mut samples = Vec::with_capacity(count * (per - 1));
+        let mut samples = Vec::with_capacity(count * self.density.variables().len());
         for first in (0..count).step_by(BATCH) {
             let rows = (first..count.min(first + BATCH)).into_par_iter();
             let uniforms: Vec<f64> = rows
@@ -139,7 +139,7 @@ impl Sampler {
                     (0..per).map(move |_| stream.unit())
                 })
                 .collect();
-            samples.append(&mut self.batch(&uniforms));
+            samples.append(&mut self.density.filled(self.batch(&uniforms)));
         }
         samples
     }
@@ -154,7 +154,7 @@ impl Sampler {
         if let Some(at) = uniforms.iter().position(|u| !(0.0..=1.0).contains(u)) {
             return Err(QueryError::Uniform { row: at / per, column: at % per, value: uniforms[at] });
         }
-        Ok(uniforms.chunks(BATCH * per).flat_map(|part| self.batch(part)).collect())
+        Ok(uniforms.chunks(BATCH * per).flat_map(|part| self.density.filled(self.batch(part))).collect())
     }
 
     fn batch(&self, uniforms: &[f64]) -> Vec<f64> {

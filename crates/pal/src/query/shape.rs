@@ -2,6 +2,7 @@
 
 use super::entropy::{self, Entropy, EntropyOptions};
 use super::error::QueryError;
+use super::flat::{dependent, not_free};
 use super::marginal::Marginal;
 use super::marginal::joint::joint_density;
 use super::marginal::slices::Slices;
@@ -25,14 +26,26 @@ impl Density {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn marginal(&self, variable: &str) -> Result<Marginal, QueryError> {
+        if let Some(chart) = &self.chart
+            && let Some(dependent) = dependent(chart, variable)
+        {
+            return self.dependent_marginal(chart, dependent);
+        }
         let axis = self.axis(variable)?;
         let slices = Slices::new(self.support.mesh(), axis, self.functions.degree());
         slices.marginal(&*self.functions, &self.weights).ok_or(QueryError::Impossible)
     }
 
     /// The joint marginal density of some variables at points, which are given row by row in the order of the
-    /// variables. With all variables it is the density itself.
+    /// variables. With all variables it is the density itself; on a flat the variables must be free, and with all of
+    /// these it is the density per unit of volume of free coordinates.
     pub fn marginal_density(&self, variables: &[&str], points: &[f64]) -> Result<Vec<f64>, QueryError> {
+        if let Some(chart) = &self.chart {
+            if let Some(dependent) = variables.iter().find_map(|name| dependent(chart, name)) {
+                return Err(not_free(chart, dependent, "joint marginals are those of free variables"));
+            }
+            return self.in_free_coordinates().marginal_density(variables, points);
+        }
         let axes: Vec<usize> = variables.iter().map(|name| self.axis(name)).collect::<Result<_, _>>()?;
         if let Some(k) = (0..axes.len()).find(|k| axes[..*k].contains(&axes[*k])) {
             return Err(QueryError::Variables(format!("`{}` is named twice", variables[k])));
@@ -55,7 +68,9 @@ impl Density {
     pub fn cdf(&self, values: &[(&str, f64)]) -> Result<f64, QueryError> {
         let mut condition = crate::formula::Formula::yes();
         for (name, value) in values {
-            self.axis(name)?;
+            if !self.variables().iter().any(|var| var.name() == *name) {
+                self.axis(name)?;
+            }
             match *value {
                 f64::INFINITY => continue,
                 f64::NEG_INFINITY => return Ok(0.0),
@@ -70,7 +85,11 @@ impl Density {
 
     /// The differential entropy in nats, with an estimate of its error.
     pub fn entropy(&self, options: &EntropyOptions) -> Entropy {
-        entropy::entropy(self.support.mesh(), &*self.functions, &self.weights, options)
+        let mut entropy = entropy::entropy(self.support.mesh(), &*self.functions, &self.weights, options);
+        if let Some(chart) = &self.chart {
+            entropy.value += chart.log_factor();
+        }
+        entropy
     }
 
     /// The point of largest density, with an upper bound of the density of all points of the constraint.
@@ -86,6 +105,11 @@ impl Density {
         let volume = self.support.grid().log_volume();
         mode.log_density -= volume;
         mode.log_upper -= volume;
+        if let Some(chart) = &self.chart {
+            mode.log_density -= chart.log_factor();
+            mode.log_upper -= chart.log_factor();
+            mode.point = chart.fill(&mode.point);
+        }
         Ok(mode)
     }
 }

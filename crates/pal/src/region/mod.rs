@@ -17,6 +17,7 @@ mod batch;
 mod bits;
 mod convex;
 mod drive;
+mod flat;
 mod index;
 mod lattice;
 pub(crate) mod planar;
@@ -36,6 +37,8 @@ pub use batch::{BatchError, BatchFileError, RegionBatch, RegionMap};
 pub(crate) use batch::{CellPolygons, CellScalar};
 pub use convex::{Breakpoint, ConvexPolytope, HalfSpace};
 pub use drive::{Budget, Cells, Decomposition, StopReason};
+pub(crate) use flat::visible_equalities;
+pub use flat::{Chart, DependentVariable, Flat, FlatError, RegionMembership, RegionMembershipError, SurfaceMeasure};
 pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
 pub use project::{Projection, ProjectionError};
@@ -119,6 +122,8 @@ pub struct Region {
     /// Per axis the hyperplanes of the interior knots; empty without a grid.
     knots: Vec<Vec<PlaneIndex>>,
     enumeration: Enumeration,
+    /// The flat that the region is, if its free variables were chosen.
+    chosen: Option<Arc<Flat>>,
 }
 
 /// A convex polytope with exact vertices and facets, one of those that a region is cut into.
@@ -217,6 +222,7 @@ impl Region {
             skeleton,
             knots: Vec::new(),
             enumeration: Enumeration::Partial,
+            chosen: None,
         };
         Ok((region, compiled))
     }
@@ -241,7 +247,7 @@ impl Region {
         self.constraint.membership()
     }
 
-    /// The number of real variables.
+    /// The number of real variables. A region without volume has fewer dimensions than that: see [`Region::flat`].
     pub fn dimension(&self) -> usize {
         self.constraint.reals.len()
     }

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::index::PlaneIndex;
@@ -68,7 +69,31 @@ impl Region {
     }
 
     fn find_point(&self, max_faces: usize) -> PointSearch {
-        let Bounds::Box(_) = &self.bounds else { return PointSearch::Nothing };
+        let mut found = None;
+        let finished = self.search_faces(max_faces, |polytope| {
+            found = Some(centre(polytope));
+            ControlFlow::Break(())
+        });
+        match (found, finished) {
+            (Some(point), _) => PointSearch::Found(point),
+            (None, true) => PointSearch::Nothing,
+            (None, false) => PointSearch::GaveUp,
+        }
+    }
+
+    /// Visits the vertices of relatively open convex sets, disjoint and of all dimensions, that together are the solutions
+    /// of the constraint. False if there are too many to visit.
+    pub(super) fn visit_faces(&self, mut visit: impl FnMut(Vec<Vec<Rational>>)) -> bool {
+        self.search_faces(MAX_FACES, |polytope| {
+            visit(polytope.exact_vertices());
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Visits the closures of the relatively open faces on which the formula is true, until told to stop. False if that
+    /// was given up after `max_faces` faces.
+    fn search_faces(&self, max_faces: usize, mut visit: impl FnMut(&Polytope) -> ControlFlow<()>) -> bool {
+        let Bounds::Box(_) = &self.bounds else { return true };
         let reals = &self.constraint.reals;
         let mut builder = SpaceBuilder::new(reals.len());
         let formula = FlatFormula::new(&self.constraint.formula, &mut |plane| {
@@ -91,7 +116,7 @@ impl Region {
                     .collect(),
             ),
         };
-        let Some(start) = builder.starting_box(reals, &wider) else { return PointSearch::Nothing };
+        let Some(start) = builder.starting_box(reals, &wider) else { return true };
         let planes = formula.planes();
         let face = OpenFace {
             polytope: Polytope::cuboid(Arc::new(builder.space), &start),
@@ -101,10 +126,14 @@ impl Region {
         let mut stack = vec![face];
         for _ in 0..max_faces {
             checkpoint();
-            let Some(mut face) = stack.pop() else { return PointSearch::Nothing };
+            let Some(mut face) = stack.pop() else { return true };
             face.observe(&planes);
             match formula.evaluate(&face) {
-                Outcome::Known(true) => return PointSearch::Found(centre(&face.polytope)),
+                Outcome::Known(true) => {
+                    if visit(&face.polytope).is_break() {
+                        return true;
+                    }
+                }
                 Outcome::Known(false) => {}
                 Outcome::Ask(Question::Plane(plane)) => stack.extend(face.divide(plane)),
                 Outcome::Ask(Question::Boolean(var)) => stack.extend([false, true].map(|value| {
@@ -114,7 +143,7 @@ impl Region {
                 })),
             }
         }
-        PointSearch::GaveUp
+        stack.is_empty()
     }
 }
 

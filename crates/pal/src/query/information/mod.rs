@@ -197,15 +197,19 @@ impl InformationQuestion<'_> {
     }
 
     fn check_other(&self, other: &Family, params: &[f64], count: usize) -> Result<Vec<Row>, QueryError> {
-        let names = |family: &Family| -> Vec<String> {
-            family.support().constraint().reals.iter().map(|var| var.to_string()).collect()
-        };
+        let names = |family: &Family| -> Vec<String> { family.variables().iter().map(|var| var.to_string()).collect() };
         if names(self.family) != names(other) {
             return Err(QueryError::Variables(format!(
                 "the densities have different variables: {} and {}",
                 names(self.family).join(", "),
                 names(other).join(", ")
             )));
+        }
+        let chart = |family: &Family| family.flat().map(|flat| flat.chart().clone());
+        if chart(self.family) != chart(other) {
+            return Err(QueryError::Variables(
+                "the densities live on different flats, or have different free variables".to_string(),
+            ));
         }
         let rows = other.proper_rows(params)?;
         if rows.len() != count {
@@ -221,11 +225,11 @@ impl InformationQuestion<'_> {
 
     fn value(&self, row: usize, result: &quadrature::RowSum<'_>) -> RowAnswer {
         let mass = self.mass(row);
-        let log_volume = self.family.support().grid().log_volume();
+        let log_volume = self.family.log_box_measure();
         let mean = result.value / mass;
         let value = match self.other {
             None => log_volume + mass.ln() - mean,
-            Some(other) => mean - mass.ln() - (log_volume - other.support().grid().log_volume()),
+            Some(other) => mean - mass.ln() - (log_volume - other.log_box_measure()),
         };
         // The rounding errors of logarithms, of values of polynomials, of weights and of this sum.
         let rounding = 32.0 * f64::EPSILON * (1.0 + result.size / mass + log_volume.abs());

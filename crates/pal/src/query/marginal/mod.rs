@@ -15,6 +15,7 @@
 pub(in crate::query) mod case;
 pub(crate) mod joint;
 pub(in crate::query) mod mixture;
+pub(in crate::query) mod oblique;
 pub(crate) mod slices;
 #[cfg(test)]
 mod tests;

@@ -104,7 +104,10 @@ impl RegionPrecision for f64 {
 impl Family {
     /// The region that the family was compiled on.
     pub fn region(&self) -> Result<crate::region::Region, DensityError> {
-        Ok(crate::region::Region::new(self.support().constraint())?)
+        Ok(match self.flat() {
+            None => crate::region::Region::new(self.support().constraint())?,
+            Some(flat) => flat.whole()?,
+        })
     }
 
     /// Compiles the regions of a batch on the grid of this family, in parallel. The box of the grid bounds all rows: what
@@ -119,6 +122,10 @@ impl Family {
         regions: &RegionBatch,
         precision: TablePrecision,
     ) -> Result<RegionForms, DensityError> {
+        if self.flat().is_some() {
+            let message = "regions for each row are not possible where the constraint has equalities";
+            return Err(DensityError::Settings(message.to_string()));
+        }
         let kind = self.downcast::<SplineMixture>().ok_or_else(|| {
             DensityError::Settings("only spline mixtures can have a region for each row of a batch".to_string())
         })?;
