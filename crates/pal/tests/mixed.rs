@@ -6,8 +6,8 @@ use common::densities::cubature::Cubature;
 use common::densities::{Case, histogram, spline, sum_of_squares};
 use common::{Dice, assignments, random_formula, ratio, region, variables};
 use pal::density::{Basis, Density, Family, Settings};
-use pal::formula::{Constraint, Formula, Substitution, Var, reals};
-use pal::mixed::{MixedDensity, MixedFamily};
+use pal::formula::{Category, Constraint, Formula, Substitution, Var, reals};
+use pal::mixed::{MixedDensity, MixedFamily, MixedModel};
 use pal::number::to_f64;
 use pal::query::{EntropyOptions, ModeOptions, ModeStop};
 use pal::region::Region;
@@ -414,4 +414,62 @@ fn many_booleans_are_few_parts() {
     let mean = density.mean();
     assert!(mean[2..].iter().all(|p| *p > 0.0 && *p < 1.0));
     assert!(density.entropy(&EntropyOptions::default()).unwrap_err().to_string().contains("samples"));
+}
+
+#[test]
+fn a_category_has_one_value_and_one_of_two_is_a_boolean() {
+    let [x] = reals(["x"]);
+    let mode = Category::new("mode", &["walk", "bike", "car"]).unwrap();
+    let limits = mode.is("walk").unwrap().implies(x.le(1)) & mode.is("bike").unwrap().implies(x.le(2));
+    let region = Region::new(&(x.between(0, 3) & limits).into()).unwrap();
+    let family = MixedFamily::new(&region, &histogram(3, 2)).unwrap();
+    assert_eq!(family.support().assignments(10).unwrap().len(), 3);
+    let density = family.density(&family.random_params(1, 2)).unwrap();
+    for point in density.sample(300, 4).unwrap().chunks(4) {
+        assert_eq!(point[1..].iter().sum::<f64>(), 1.0);
+    }
+    let total: f64 = ["walk", "bike", "car"].map(|v| density.probability(&mode.is(v).unwrap()).unwrap()).iter().sum();
+    assert!((total - 1.0).abs() < 1e-12);
+
+    // Renaming changes nothing.
+    let other = Category::new("how", &["on foot", "on two wheels", "on four"]).unwrap();
+    let limits = other.is("on foot").unwrap().implies(x.le(1)) & other.is("on two wheels").unwrap().implies(x.le(2));
+    let renamed =
+        MixedFamily::new(&Region::new(&(x.between(0, 3) & limits).into()).unwrap(), &histogram(3, 2)).unwrap();
+    let again = renamed.density(&family.random_params(1, 2)).unwrap();
+    assert_eq!(again.log_prob(&[0.5, 0.0, 1.0, 0.0]).unwrap(), density.log_prob(&[0.5, 0.0, 1.0, 0.0]).unwrap());
+
+    // A category of two values is a Boolean whose logit is the difference of theirs.
+    let two = Category::new("wet", &["no", "yes"]).unwrap();
+    let compile = |phi: Formula| MixedFamily::new(&Region::new(&phi.into()).unwrap(), &spline(4, 2)).unwrap();
+    let category = compile(x.between(0, 3) & two.is("yes").unwrap().implies(x.le(1)));
+    let plain = compile(x.between(0, 3) & boolean("b").implies(x.le(1)));
+    let params = plain.random_params(1, 6);
+    let (reals, logits) = params.split_at(plain.base().num_params());
+    let one_hot: Vec<f64> = logits.iter().flat_map(|z| [0.3 - z, 0.3]).collect();
+    let (a, b) = (category.density(&[reals, &one_hot].concat()).unwrap(), plain.density(&params).unwrap());
+    for (point, value) in [(0.5, 0.0), (0.5, 1.0), (2.5, 0.0), (2.5, 1.0)] {
+        let (a, b) = (a.log_prob(&[point, 1.0 - value, value]).unwrap()[0], b.log_prob(&[point, value]).unwrap()[0]);
+        assert!(a == b || (a - b).abs() < 1e-10, "{point} {value}: {a} {b}");
+    }
+    assert!(Category::new("a", &["x"]).is_err() && Category::new("a", &["x", "x"]).is_err());
+    assert!(Category::new("a=b", &["x", "y"]).is_err());
+}
+
+#[test]
+fn files_keep_families_and_parameters() {
+    for case in cases() {
+        let family = compiled(&case);
+        let params = family.random_params(2, 41);
+        let model = MixedModel::new(family.clone(), params.clone()).unwrap();
+        let bytes = model.to_bytes().unwrap();
+        let again = MixedModel::from_bytes(&bytes).unwrap();
+        assert_eq!(again.params(), &params[..], "{case}");
+        let points = family.sample(&params[..family.num_params()], 20, 1).unwrap();
+        let one = &params[..family.num_params()];
+        assert_eq!(again.family().log_prob(one, &points).unwrap(), family.log_prob(one, &points).unwrap(), "{case}");
+        assert!(Family::from_bytes(&bytes).unwrap_err().to_string().contains("Boolean"), "{case}");
+        assert!(MixedModel::from_bytes(&family.to_bytes().unwrap()).is_err(), "{case}");
+        assert!(MixedFamily::from_bytes(&family.to_bytes().unwrap()).is_ok(), "{case}");
+    }
 }

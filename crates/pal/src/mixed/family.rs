@@ -23,6 +23,7 @@ use super::support::MixedSupport;
 use crate::density::gradient::{Cotangents, FormOn};
 use crate::density::weights::log_sum_exp;
 use crate::density::{BinIndex, DensityError, Differentiable, Expansion, Family, Form, Grid, Row, Settings};
+use crate::formula::Category;
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
 use crate::region::Region;
@@ -75,8 +76,18 @@ pub(super) struct MixedCotangents {
 }
 
 impl MixedFamily {
-    /// Compiles a family on a region whose constraint may have Boolean variables.
+    /// Compiles a family on a region whose constraint may have Boolean variables. Each of its categories has exactly one
+    /// of its values: see [`Category`].
     pub fn new(region: &Region, settings: &Settings) -> Result<MixedFamily, DensityError> {
+        let constraint = Category::enforce(region.constraint());
+        let with_rules;
+        let region = match Category::all_of(&constraint)[..] {
+            [] => region,
+            _ => {
+                with_rules = Region::new(&constraint)?;
+                &with_rules
+            }
+        };
         MixedFamily::on(settings.compile(&region.onto_reals())?)
     }
 

@@ -23,6 +23,7 @@
 //! | `given` | given values of some variables |
 //! | `sample` | independent samples |
 //! | `shape` | marginals of reals, moments, entropy |
+//! | `file` | families and models as files. [`MixedModel`] |
 //! | `mode` | the mode with a certificate |
 //!
 //! [`Region::onto_reals`]: crate::region::Region::onto_reals
@@ -31,6 +32,7 @@ mod density;
 mod diagram;
 mod event;
 mod family;
+mod file;
 mod given;
 mod mode;
 mod sample;
@@ -40,4 +42,5 @@ mod support;
 pub use density::{MixedDensity, Table};
 pub use event::MixedEvent;
 pub use family::MixedFamily;
+pub use file::MixedModel;
 pub use support::MixedSupport;
