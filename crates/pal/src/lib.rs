@@ -119,6 +119,7 @@ pub mod interrupt;
 mod json;
 pub mod kernel;
 mod linear_algebra;
+pub mod mixed;
 pub mod moments;
 pub mod number;
 pub mod polynomial;

@@ -12,7 +12,7 @@ const FOUNDATIONS: [&str; 8] =
     ["number", "linear_algebra", "double_double", "random", "interrupt", "checksum", "container", "json"];
 
 /// The stages in order, each with the stages that it may use besides the foundations.
-const STAGES: [(&str, &[&str]); 9] = [
+const STAGES: [(&str, &[&str]); 10] = [
     ("formula", &[]),
     ("polynomial", &["formula"]),
     ("shapes", &["formula"]),
@@ -21,6 +21,7 @@ const STAGES: [(&str, &[&str]); 9] = [
     ("wmi", &["formula", "polynomial", "region", "moments"]),
     ("density", &["formula", "polynomial", "region", "moments"]),
     ("query", &["formula", "polynomial", "region", "moments", "density"]),
+    ("mixed", &["formula", "polynomial", "region", "density", "query"]),
     ("kernel", &["formula", "polynomial", "region", "density", "query"]),
 ];
 

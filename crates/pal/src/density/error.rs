@@ -7,12 +7,36 @@ use crate::region::{BatchError, FlatError, RegionError, Unbounded};
 /// Why a family cannot be compiled, or a question cannot be answered.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DensityError {
-    /// The constraint has Boolean variables, and densities are over real variables only.
+    /// The constraint has Boolean variables, and this kind of object is over real variables only.
     #[error(
-        "the constraint has Boolean variables ({0}), densities are over real ones only; replace each by true or false, \
-         or by a condition on the reals"
+        "the constraint has Boolean variables ({0}), and this is over real ones only; use a mixed family, or replace \
+         each by true or false, or by a condition on the reals"
     )]
     Booleans(String),
+    /// The constraint has more Boolean variables than probabilities can be multiplied.
+    #[error("the constraint has {given} Boolean variables; at most {most} are possible")]
+    TooManyBooleans {
+        /// How many there are.
+        given: usize,
+        /// How many are possible.
+        most: usize,
+    },
+    /// The Boolean variables depend on each other in a way that takes too much memory.
+    #[error(
+        "the Boolean variables depend on each other in so many ways that their diagram has more than {0} nodes; \
+         declare variables that occur together next to each other"
+    )]
+    EntangledBooleans(usize),
+    /// The value of a Boolean variable in a point is neither 0 nor 1.
+    #[error("row {row} has {value} for the Boolean variable `{variable}`; give 0 or 1")]
+    BooleanValue {
+        /// The row, counted from 0.
+        row: usize,
+        /// The variable.
+        variable: Var,
+        /// The number that was given.
+        value: f64,
+    },
     /// The region has no volume, so that no density exists on it.
     #[error("the region is {0} and has no volume, so that no density exists on it")]
     NoVolume(&'static str),

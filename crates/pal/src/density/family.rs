@@ -153,7 +153,7 @@ impl Family {
         theta.iter().zip(self.offset().iter().cycle()).map(|(theta, offset)| theta - offset).collect()
     }
 
-    pub(super) fn theta(&self, params: &[f64]) -> Vec<f64> {
+    pub(crate) fn theta(&self, params: &[f64]) -> Vec<f64> {
         let mut theta = params.to_vec();
         for row in theta.chunks_mut(self.num_params()) {
             row.iter_mut().zip(self.offset()).for_each(|(theta, offset)| *theta += offset);

@@ -202,6 +202,19 @@ const REGIONS: &str = "regions";
 const FREE: &str = "free";
 
 fn write(family: &Family, params: Option<&[f64]>, regions: Option<&RegionBatch>) -> Result<Vec<u8>, FileError> {
+    write_with(family, params.map(|params| (params, family.num_params())), regions)
+}
+
+/// The file of a family over the projection of a mixed constraint, with rows of parameters of a given width.
+pub(crate) fn write_mixed_file(family: &Family, params: Option<(&[f64], usize)>) -> Result<Vec<u8>, FileError> {
+    write_with(family, params, None)
+}
+
+fn write_with(
+    family: &Family,
+    params: Option<(&[f64], usize)>,
+    regions: Option<&RegionBatch>,
+) -> Result<Vec<u8>, FileError> {
     let constraint = write_smtlib(family.constraint())?;
     let settings = serde_json::to_string(&family.kind().settings())?;
     let tensor = |name: &str, shape, values: &[f64]| (name.to_string(), Dtype::F64, shape, to_bytes(values));
@@ -209,8 +222,7 @@ fn write(family: &Family, params: Option<&[f64]>, regions: Option<&RegionBatch>)
     for NamedTensor { name, shape, values } in family.kind().tensors() {
         tensors.push(tensor(name, shape, &values));
     }
-    if let Some(params) = params {
-        let width = family.num_params();
+    if let Some((params, width)) = params {
         tensors.push(tensor("params", vec![params.len() / width, width], params));
     }
     if let Some(regions) = regions {
@@ -234,7 +246,30 @@ fn pack(
     Ok(container::pack(VERSION, texts.into_iter().chain(free.map(|free| (FREE, free))), tensors)?)
 }
 
+/// A tensor as it was read: its shape and its numbers.
+type ReadTensor = (Vec<usize>, Vec<f64>);
+
+/// The family over the projection of a mixed constraint, and parameters as they were written.
+pub(crate) fn read_mixed_file(bytes: &[u8]) -> Result<(Family, Option<ReadTensor>), FileError> {
+    let (family, params, regions) = read_with(bytes, true)?;
+    match regions {
+        None => Ok((family, params)),
+        Some(_) => Err(FileError::Content("rows with regions of their own have no Boolean variables".to_string())),
+    }
+}
+
 fn read(bytes: &[u8]) -> Result<FileContent, FileError> {
+    let (family, params, regions) = read_with(bytes, false)?;
+    if let Some((shape, _)) = &params
+        && shape.last() != Some(&family.num_params())
+    {
+        let message = format!("`params` has shape {shape:?}, but the family has {} parameters", family.num_params());
+        return Err(FileError::Content(message));
+    }
+    Ok(FileContent { family, params: params.map(|(_, values)| values), regions })
+}
+
+fn read_with(bytes: &[u8], mixed: bool) -> Result<(Family, Option<ReadTensor>, Option<RegionBatch>), FileError> {
     let container = Container::read(bytes, VERSION)?;
     let (constraint, settings) = (container.text("constraint")?, container.text("settings")?);
     let mut tensors = FileTensors::default();
@@ -254,6 +289,7 @@ fn read(bytes: &[u8]) -> Result<FileContent, FileError> {
         tensors.tensors.insert(name, (view.shape().to_vec(), values));
     }
     let region = Region::new(&parse_smtlib(constraint)?).map_err(DensityError::from)?;
+    let region = if mixed { region.onto_reals() } else { region };
     let settings: Settings = serde_json::from_str(settings)?;
     let family = match container.text(FREE) {
         Err(_) => settings.restore(&region, &mut tensors)?,
@@ -268,13 +304,7 @@ fn read(bytes: &[u8]) -> Result<FileContent, FileError> {
         return Err(FileError::Content("the compiled normaliser does not belong to the constraint".to_string()));
     }
     let params = tensors.take_optional("params");
-    if let Some((shape, _)) = &params
-        && shape.last() != Some(&family.num_params())
-    {
-        let message = format!("`params` has shape {shape:?}, but the family has {} parameters", family.num_params());
-        return Err(FileError::Content(message));
-    }
-    Ok(FileContent { family, params: params.map(|(_, values)| values), regions })
+    Ok((family, params, regions))
 }
 
 /// The bytes of numbers in a file: little-endian, as safetensors demands.

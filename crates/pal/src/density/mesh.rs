@@ -19,7 +19,7 @@ use super::grid::{BinIndex, Grid};
 use crate::interrupt::checkpoint;
 use crate::moments::{AffineFrame, Converter};
 use crate::number::{self, Integer, Rational};
-use crate::region::{Cell, Lattice, Polytope, Region, Unbounded};
+use crate::region::{Cell, Lattice, Polytope, Region, Skeleton, Unbounded};
 
 /// The degree of a piecewise polynomial on a bin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub struct Mesh {
     pub(crate) cells: usize,
     /// For each cell where its elements end; they start where those of the cell before it end.
     pub(crate) cell_ends: Vec<usize>,
+    /// For each cell what the Boolean variables have to satisfy there; `None` if any values do.
+    pub(crate) undecided: Vec<Option<Arc<Skeleton>>>,
 }
 
 impl Mesh {
@@ -94,7 +96,21 @@ impl Mesh {
             end
         });
         let cell_ends = cell_ends.collect();
-        Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements: parts.into_iter().flatten().collect(), cell_ends })
+        let undecided = cells.iter().map(|cell| cell.undecided().cloned()).collect();
+        let elements = parts.into_iter().flatten().collect();
+        Ok(Mesh { grid: grid.clone(), cells: cells.len(), elements, cell_ends, undecided })
+    }
+
+    /// The mesh of some of the cells, which are given in order.
+    pub(crate) fn of_cells(&self, chosen: &[usize]) -> Mesh {
+        let start = |cell: usize| if cell == 0 { 0 } else { self.cell_ends[cell - 1] };
+        let (mut elements, mut cell_ends) = (Vec::new(), Vec::new());
+        for cell in chosen {
+            elements.extend_from_slice(&self.elements[start(*cell)..self.cell_ends[*cell]]);
+            cell_ends.push(elements.len());
+        }
+        let undecided = chosen.iter().map(|cell| self.undecided[*cell].clone()).collect();
+        Mesh { grid: self.grid.clone(), elements, cells: chosen.len(), cell_ends, undecided }
     }
 
     /// The elements of every cell.

@@ -79,6 +79,7 @@ pub use error::DensityError;
 pub use family::Family;
 pub(crate) use family::Row;
 pub use file::{FileError, FileTensors, Model, NamedTensor};
+pub(crate) use file::{read_mixed_file, write_mixed_file};
 pub use functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 pub use grid::{Axis, BinIndex, Grid};
 pub use histogram::{HistogramMixture, HistogramRecipe, HistogramSettings};

@@ -60,7 +60,7 @@ impl Support {
     /// The smallest box around the region.
     pub(crate) fn ends(region: &Region) -> Result<Ends, DensityError> {
         let constraint = region.constraint();
-        if !constraint.booleans.is_empty() {
+        if !constraint.booleans.is_empty() && !region.is_projected() {
             let names: Vec<&str> = constraint.booleans.iter().map(|var| var.name()).collect();
             return Err(DensityError::Booleans(names.join(", ")));
         }
@@ -79,9 +79,12 @@ impl Support {
         Ok(Arc::new(Grid::new(axes.collect::<Result<_, _>>()?)))
     }
 
-    /// Cuts a region along a grid.
+    /// Cuts a region along a grid; one with Boolean variables is projected onto the reals, and its parts are those of a
+    /// mixed support.
     pub(crate) fn new(region: &Region, grid: &Arc<Grid>) -> Result<Support, DensityError> {
         let constraint = region.constraint().clone();
+        let projection = (!constraint.booleans.is_empty()).then(|| region.onto_reals());
+        let region = projection.as_ref().unwrap_or(region);
         let membership = constraint.membership()?;
         let part = Part { assignment: vec![None; constraint.booleans.len()], mesh: Arc::new(Mesh::new(region, grid)?) };
         Ok(Support { constraint, membership, part, anchors: OnceLock::new() })
@@ -92,6 +95,14 @@ impl Support {
         let formula = self.constraint.formula.clone() & condition.clone();
         let constraint = Constraint { formula, ..self.constraint.clone() };
         Support::new(&Region::new(&constraint)?, self.grid())
+    }
+
+    /// Elements of this support on which a stronger constraint over the reals holds.
+    pub(crate) fn of_elements(constraint: Constraint, mesh: Mesh) -> Result<Support, DensityError> {
+        let membership = constraint.membership()?;
+        let chart = Chart::identity(constraint.reals.len());
+        let part = Part { assignment: vec![None; constraint.booleans.len()], mesh: Arc::new(mesh) };
+        Ok(Support { constraint, membership, chart, part, anchors: OnceLock::new() })
     }
 
     /// The constraint that the support satisfies.

@@ -15,6 +15,7 @@
 
 mod atom;
 mod bounds;
+mod category;
 mod constraint;
 mod geojson;
 mod linear;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 
 pub use atom::{Atom, Plane, Relation};
 pub use bounds::{Bounds, Interval};
+pub use category::{Category, CategoryError};
 pub use constraint::{Constraint, OrderError};
 pub use geojson::{GeoJsonError, GeoJsonOptions, parse_geojson};
 pub use linear::{Linear, real, reals};

@@ -54,7 +54,7 @@ impl Density {
         slice: &SlicedSupport,
         describe: impl Fn() -> String,
     ) -> Result<Density, QueryError> {
-        let functions = Arc::new(FixedCoordinates::new(self.functions.clone(), slice, self.dimension())?);
+        let functions = fixed_coordinates(self.functions.clone(), slice, self.dimension())?;
         let density = self.renormalised(slice.support.clone(), functions);
         density.ok_or_else(|| QueryError::NoDensity(describe()))
     }
@@ -80,7 +80,7 @@ fn is_outside_box(element: &Element, dimension: usize) -> bool {
 }
 
 /// A support with some variables fixed.
-pub(super) struct SlicedSupport {
+pub(crate) struct SlicedSupport {
     support: Arc<Support>,
     kept: Vec<usize>,
     /// The bins and local coordinates of the fixed variables, at their axes.
@@ -90,7 +90,7 @@ pub(super) struct SlicedSupport {
 
 impl SlicedSupport {
     /// Substitutes given values into the constraint.
-    pub(super) fn new(support: &Support, values: &[(&str, f64)]) -> Result<SlicedSupport, QueryError> {
+    pub(crate) fn new(support: &Support, values: &[(&str, f64)]) -> Result<SlicedSupport, QueryError> {
         let constraint = support.constraint();
         let n = support.dimension();
         let mut fixed: Vec<Option<f64>> = vec![None; n];
@@ -111,7 +111,7 @@ impl SlicedSupport {
         let mut sliced = Constraint {
             formula: constraint.formula.substitute(&substitution),
             reals: kept.iter().map(|axis| constraint.reals[*axis].clone()).collect(),
-            booleans: Vec::new(),
+            booleans: constraint.booleans.clone(),
         };
         let axes = support.grid().axes();
         let grid = Arc::new(Grid::new(kept.iter().map(|axis| axes[*axis].clone()).collect()));
@@ -138,7 +138,7 @@ impl SlicedSupport {
     }
 
     /// The support of the variables that are not given.
-    pub(super) fn support(&self) -> &Arc<Support> {
+    pub(crate) fn support(&self) -> &Arc<Support> {
         &self.support
     }
 
@@ -158,6 +158,15 @@ impl SlicedSupport {
 
 /// Bins and local coordinates in as many variables as there may be.
 pub(super) type FullCoordinates = ([BinIndex; MAX_DIMENSION], [f64; MAX_DIMENSION]);
+
+/// Component functions of all variables as functions of those that a slice leaves free.
+pub(crate) fn fixed_coordinates(
+    functions: Arc<dyn ChebyshevSeries>,
+    slice: &SlicedSupport,
+    dimension: usize,
+) -> Result<Arc<dyn ChebyshevSeries>, QueryError> {
+    Ok(Arc::new(FixedCoordinates::new(functions, slice, dimension)?))
+}
 
 /// Component functions with some coordinates fixed.
 struct FixedCoordinates {

@@ -109,6 +109,7 @@ pub use entropy::{Entropy, EntropyOptions};
 pub use error::QueryError;
 pub use event::Event;
 pub use expectation::Expectation;
+pub(crate) use given::{SlicedSupport, fixed_coordinates};
 pub use given_rows::GivenRows;
 pub use information::Information;
 pub use marginal::{Marginal, MarginalPiece, NotAProbability};

@@ -51,7 +51,7 @@ use crate::number::{self, Integer, Rational, pairwise_sum};
 use index::BooleanIndex;
 pub(crate) use index::PlaneIndex;
 pub(crate) use search::Load;
-pub(crate) use skeleton::{Literal, Residue, Skeleton};
+pub(crate) use skeleton::{FoldedNode, Literal, Residue, Skeleton};
 use space::{Hyperplane, Space};
 
 /// The largest number of real variables of a region: a box in more dimensions has too many vertices to list.
@@ -124,6 +124,8 @@ pub struct Region {
     enumeration: Enumeration,
     /// The flat that the region is, if its free variables were chosen.
     chosen: Option<Arc<Flat>>,
+    /// Whether cells are those of the projection onto the reals: see [`Region::onto_reals`].
+    projected: bool,
 }
 
 /// A convex polytope with exact vertices and facets, one of those that a region is cut into.
@@ -132,6 +134,8 @@ pub struct Cell {
     polytope: Polytope,
     bin: Vec<u32>,
     booleans: Vec<Option<bool>>,
+    /// What the Boolean variables have to satisfy on the cell: see [`Region::onto_reals`].
+    undecided: Option<Arc<Skeleton>>,
 }
 
 impl Cell {
@@ -149,6 +153,11 @@ impl Cell {
     /// The values of the Boolean variables on this cell; `None` where both values belong to the region.
     pub fn booleans(&self) -> &[Option<bool>] {
         &self.booleans
+    }
+
+    /// What the Boolean variables have to satisfy on a cell of [`Region::onto_reals`]; `None` if any values do.
+    pub(crate) fn undecided(&self) -> Option<&Arc<Skeleton>> {
+        self.undecided.as_ref()
     }
 
     /// How many assignments of the Boolean variables the cell stands for.
@@ -175,7 +184,34 @@ impl Region {
         };
         let change = self.constraint.reals.iter().zip(ends).fold(Substitution::new(), change);
         let formula = self.constraint.formula.substitute(&change);
-        Region::new(&Constraint { formula, ..self.constraint.clone() })
+        let region = Region::new(&Constraint { formula, ..self.constraint.clone() })?;
+        Ok(Region { projected: self.projected, ..region })
+    }
+
+    /// The projection of the region onto its real variables: the points that satisfy the constraint for some values of
+    /// the Boolean variables. Its cells are disjoint, and on each of them the same assignments satisfy the constraint.
+    ///
+    /// The search branches on hyperplanes only. So the number of cells is bounded by the arrangement of the hyperplanes,
+    /// however many Boolean variables there are.
+    ///
+    /// ```
+    /// use pal::formula::{Formula, reals};
+    /// use pal::region::Region;
+    /// let [x] = reals(["x"]);
+    /// let (a, b) = (Formula::boolean("a"), Formula::boolean("b"));
+    /// let region = Region::new(&(x.between(0, 4) & (a | x.le(1)) & (b | x.ge(3))).into()).unwrap();
+    /// let projection = region.onto_reals();
+    /// let ends = projection.bounding_box().unwrap().unwrap();
+    /// assert_eq!((ends[0].0.to_string(), ends[0].1.to_string()), ("0".into(), "4".into()));
+    /// assert_eq!(projection.cells().count(), 3);
+    /// ```
+    pub fn onto_reals(&self) -> Region {
+        Region { projected: true, ..self.clone() }
+    }
+
+    /// Whether this is the projection of a region onto its real variables.
+    pub(crate) fn is_projected(&self) -> bool {
+        self.projected
     }
 
     /// Like [`Region::new`], for a search that carries a load depending on further formulas over the same variables.
@@ -223,6 +259,7 @@ impl Region {
             knots: Vec::new(),
             enumeration: Enumeration::Partial,
             chosen: None,
+            projected: false,
         };
         Ok((region, compiled))
     }

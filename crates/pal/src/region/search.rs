@@ -86,7 +86,7 @@ impl Region {
     /// The node with its formula, and once that holds its load, simplified under what the polytope decides; `None`
     /// where nothing is left.
     fn simplified<L: Load>(&self, mut node: SearchNode<L>) -> Option<SearchNode<L>> {
-        if self.enumeration == Enumeration::Total {
+        if self.enumeration == Enumeration::Total && !self.projected {
             return Some(node);
         }
         if let Some(open) = &node.open {
@@ -132,7 +132,7 @@ impl Region {
         if let Some(axis) = self.widest_axis(&node) {
             return SearchStep::Split(self.split_bins(node, axis));
         }
-        if self.enumeration == Enumeration::Total {
+        if self.enumeration == Enumeration::Total && !self.projected {
             return self.total_step(node);
         }
         // On an unbounded cell summands must meet first: they may cancel.
@@ -143,6 +143,10 @@ impl Region {
             }
         }
         let literal = match &node.open {
+            Some(open) if self.projected => match open.choose_side() {
+                None if !open.is_satisfiable() => return SearchStep::Split(Vec::new()),
+                literal => literal,
+            },
             Some(open) => open.choose(),
             None => node.load.choose(),
         };
@@ -158,7 +162,8 @@ impl Region {
             return SearchStep::Unbounded(unbounded::direction(&node.polytope, &self.constraint.reals));
         }
         let bin = node.bins.iter().map(|range| range.0).collect();
-        let cell = Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec() };
+        let undecided = node.open;
+        let cell = Cell { polytope: node.polytope, bin, booleans: node.booleans.into_vec(), undecided };
         SearchStep::Cell(cell, node.load)
     }
 

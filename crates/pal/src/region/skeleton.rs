@@ -62,6 +62,13 @@ pub(crate) struct Skeleton {
     pub planes: Vec<PlaneIndex>,
 }
 
+/// A node of a skeleton on the way up.
+pub(crate) enum FoldedNode<'v, T> {
+    Literal(Literal),
+    /// A conjunction (`true`) or disjunction of operands with these values.
+    Junction(bool, &'v [T]),
+}
+
 /// A skeleton after simplification.
 #[derive(Clone, Debug)]
 pub(crate) enum Residue {
@@ -191,6 +198,73 @@ impl Skeleton {
         copy.planes.sort_unstable();
         copy.planes.dedup();
         copy
+    }
+
+    /// The hyperplane to branch on next where Boolean variables stay undecided: as in [`Skeleton::choose`], among the
+    /// clauses with a hyperplane. `None` if only Boolean variables are left.
+    pub fn choose_side(&self) -> Option<Literal> {
+        if self.planes.is_empty() {
+            return None;
+        }
+        let mut has_side = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            has_side.push(match node {
+                SkeletonNode::Literal(literal) => matches!(literal, Literal::Side { .. }),
+                SkeletonNode::Junction { start, end, .. } => {
+                    self.operands[*start as usize..*end as usize].iter().any(|at| has_side[at.position()])
+                }
+            });
+        }
+        let mut at = self.nodes.len().checked_sub(1)?;
+        loop {
+            match &self.nodes[at] {
+                SkeletonNode::Literal(literal) => return Some(*literal),
+                SkeletonNode::Junction { start, end, .. } => {
+                    let operands = self.operands[*start as usize..*end as usize].iter();
+                    let with_side = operands.filter(|operand| has_side[operand.position()]);
+                    at = with_side.min_by_key(|operand| self.sizes[operand.position()])?.position();
+                }
+            }
+        }
+    }
+
+    /// Whether some values of the Boolean variables satisfy a skeleton without hyperplanes.
+    pub fn is_satisfiable(&self) -> bool {
+        let mut open = vec![self.clone()];
+        while let Some(skeleton) = open.pop() {
+            let Some(Literal::Bool { var, value }) = skeleton.choose() else { return true };
+            // The value that satisfies the chosen literal is tried first.
+            for value in [!value, value] {
+                let decide = |literal| match literal {
+                    Literal::Bool { var: other, value: wanted } if other == var => Some(wanted == value),
+                    _ => None,
+                };
+                match skeleton.simplify(decide) {
+                    Residue::Decided(true) => return true,
+                    Residue::Decided(false) => {}
+                    Residue::Open(smaller) => open.push(smaller),
+                }
+            }
+        }
+        false
+    }
+
+    /// Computes a value from the literals up, one for every node from those of its operands. A skeleton without nodes has
+    /// the value of a conjunction of nothing.
+    pub fn fold<T: Clone>(&self, mut visit: impl FnMut(FoldedNode<'_, T>) -> T) -> T {
+        let mut values: Vec<T> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let value = match node {
+                SkeletonNode::Literal(literal) => visit(FoldedNode::Literal(*literal)),
+                SkeletonNode::Junction { conjunction, start, end } => {
+                    let operands = self.operands[*start as usize..*end as usize].iter();
+                    let operands: Vec<T> = operands.map(|at| values[at.position()].clone()).collect();
+                    visit(FoldedNode::Junction(*conjunction, &operands))
+                }
+            };
+            values.push(value);
+        }
+        values.pop().unwrap_or_else(|| visit(FoldedNode::Junction(true, &[])))
     }
 
     /// The literal to branch on next: the first one of the smallest undecided clause. `None` if nothing is undecided.

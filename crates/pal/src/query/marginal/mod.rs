@@ -20,6 +20,7 @@ pub(crate) mod slices;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::slices::UnnormalisedPiece;
@@ -35,6 +36,9 @@ pub struct Marginal {
     pieces: Vec<PolynomialPiece>,
     total: f64,
 }
+
+/// Ends of pieces that are closer than this in local coordinates count as one.
+const SAME_END: f64 = 1e-13;
 
 /// One polynomial piece with what evaluation needs.
 #[derive(Clone, Debug)]
@@ -103,6 +107,41 @@ impl Marginal {
     pub(crate) fn of_one_bin(grid: &Arc<Grid>, axis: usize, pieces: Vec<(f64, f64, Vec<f64>)>) -> Option<Marginal> {
         let piece = |(low, high, values)| UnnormalisedPiece { bin: BinIndex::default(), low, high, values };
         Marginal::new(grid, axis, pieces.into_iter().map(piece).collect())
+    }
+
+    /// The marginal of a mixture of densities on the same grid, with their weights: between neighbouring ends of pieces of
+    /// any of them it is one polynomial.
+    pub(crate) fn sum(parts: &[(f64, Marginal)]) -> Option<Marginal> {
+        let first = &parts.first()?.1;
+        let length = first.line().length();
+        let mut by_bin: BTreeMap<BinIndex, Vec<(f64, &PolynomialPiece)>> = BTreeMap::new();
+        for (weight, marginal) in parts {
+            marginal.pieces.iter().for_each(|piece| by_bin.entry(piece.bin).or_default().push((*weight, piece)));
+        }
+        let mut pieces = Vec::new();
+        for (bin, summands) in by_bin {
+            let mut ends: Vec<f64> = summands.iter().flat_map(|(_, piece)| [piece.t.0, piece.t.1]).collect();
+            ends.sort_unstable_by(f64::total_cmp);
+            ends.dedup_by(|next, kept| *next - *kept <= SAME_END);
+            for pair in ends.windows(2) {
+                let (low, high) = (pair[0], pair[1]);
+                let middle = (low + high) / 2.0;
+                let here = summands.iter().filter(|(_, piece)| piece.t.0 < middle && middle < piece.t.1);
+                let here: Vec<_> = here.collect();
+                let Some(nodes) = here.iter().map(|(_, piece)| piece.curve.legendre().len()).max() else { continue };
+                let gauss = Gauss::with_points(nodes);
+                let value = |s: &f64| -> f64 {
+                    let t = low + s * (high - low);
+                    let terms = here.iter().map(|(weight, piece)| {
+                        let fraction = ((t - piece.t.0) / (piece.t.1 - piece.t.0)).clamp(0.0, 1.0);
+                        weight * length * piece.curve.value(fraction)
+                    });
+                    terms.sum()
+                };
+                pieces.push(UnnormalisedPiece { bin, low, high, values: gauss.nodes.iter().map(value).collect() });
+            }
+        }
+        Marginal::new(&first.grid, first.axis, pieces)
     }
 
     fn line(&self) -> &Axis {
