@@ -87,11 +87,13 @@ impl Window {
         let view = View { obstacles, viewer: &viewer };
         let local = LocalFrame::<N>::new(self);
         let middle = || Corner::new([N::from_float(0.0), N::from_float(0.0)], [0.0; 2]);
+        let narrow = self.half_width[0].min(self.half_width[1]);
         let triangle = |seen: &[RayEnd<N>; 2]| {
             let [p, q] = [0, 1].map(|k| local.corner(seen[k].away.clone(), seen[k].error));
-            vec![middle(), p, q]
+            let known = |corner: &Corner<N>| corner.error.iter().all(|error| *error <= 1e-15 * narrow);
+            if known(&p) && known(&q) { Ok(vec![middle(), p, q]) } else { Err(Doubt) }
         };
-        self.within(view.triangles(&near).iter().map(triangle).collect(), ends)
+        self.within(view.triangles(&near).iter().map(triangle).collect::<Result<_, _>>()?, ends)
     }
 
     /// The formula of what the centre sees, in coordinates of the map. On the boundaries of shadows, which have no area,
