@@ -147,6 +147,35 @@ class RegionBatch:
         sets = array.reshape(-1, len(self), self.dimension)
         return np.stack([self._core.contains(points.reshape(-1)) for points in sets]).reshape(array.shape[:-1])
 
+    def _changed(self, points: ArrayLike, change: Any) -> FloatArray:
+        array = _arrays.float64(_array(points), "points")
+        _arrays.check_width(array.shape, self.variables)
+        if array.ndim < 2 or array.shape[-2] != len(self):
+            raise ValueError(f"there are {len(self)} rows, and one point for each is needed; the shape is {array.shape}")
+        sets = array.reshape(-1, len(self) * self.dimension)
+        changed: FloatArray = np.stack([change(points) for points in sets]) if len(sets) else sets
+        return changed.reshape(array.shape)
+
+    def to_local(self, points: ArrayLike) -> FloatArray:
+        """Points of the map, one for each row, in the local coordinates of their windows, rounded to float64.
+
+        Args:
+            points: rows by coordinates; or with further axes in front.
+        """
+        return self._changed(points, self._core.to_local)
+
+    def to_map(self, points: ArrayLike) -> FloatArray:
+        """Points in local coordinates, one for each row, as points of the map, rounded to float64: the opposite of
+        [`to_local`][pal.RegionBatch.to_local].
+
+        >>> import pal
+        >>> x, y = pal.reals("x", "y")
+        >>> room = pal.Region(x.between(0, 9) & y.between(0, 9))
+        >>> room.windows([[4, 5]], 2, headings=[[0, 3]]).to_map([[1.0, 0.5]])
+        array([[3.5, 6. ]])
+        """
+        return self._changed(points, self._core.to_map)
+
     def constraint(self, row: int) -> Constraint:
         """The constraint of a row, in the coordinates of the row."""
         return Constraint._of(self._core.constraint(int(row_indices(row, len(self))[0])))
@@ -227,6 +256,7 @@ def windows(
     half_width: ArrayLike,
     headings: ArrayLike | None,
     scales: ArrayLike | None,
+    visible: bool,
 ) -> RegionBatch:
     """See [`Region.windows`][pal.Region.windows]."""
     places = _arrays.float64(_array(centres), "centres")
@@ -243,4 +273,4 @@ def windows(
     if scales is not None:
         scaled = np.ascontiguousarray(np.broadcast_to(_arrays.float64(_array(scales), "scales"), places.shape[:-1]))
         scaled = scaled.reshape(count)
-    return RegionBatch._of(region._map.windows(places.reshape(-1), widths, turned, scaled))
+    return RegionBatch._of(region._map.windows(places.reshape(-1), widths, turned, scaled, visible))

@@ -301,6 +301,7 @@ class Region:
         half_width: ArrayLike,
         headings: ArrayLike | None = None,
         scales: ArrayLike | None = None,
+        visible: bool = False,
     ) -> RegionBatch:
         """Windows of the region: boxes around centres, in local coordinates that are 0 there, one per row.
 
@@ -321,6 +322,10 @@ class Region:
             half_width: a number, or one per variable.
             headings: one vector per row, in the plane; by default windows are not turned.
             scales: one positive number per row, or one for all; by default 1.
+            visible: whether only those points count that can be seen from the centre: whose whole segment from there
+                satisfies the constraint. The region is then bounded and in the plane. A point of such a window stands
+                for the point of the region that [`to_map`][pal.RegionBatch.to_map] rounds it to, so that steps from
+                point to point never leave the region.
 
         >>> import pal
         >>> x, y = pal.reals("x", "y")
@@ -331,7 +336,26 @@ class Region:
         """
         from .batch import windows
 
-        return windows(self, centres, half_width, headings, scales)
+        return windows(self, centres, half_width, headings, scales, visible)
+
+    def contains_segments(self, starts: ArrayLike, ends: ArrayLike) -> NDArray[np.bool_]:
+        """Whether all points between `starts` and `ends` satisfy the constraint, exactly, strictness included: one answer
+        for each segment.
+
+        >>> import pal
+        >>> x, y = pal.reals("x", "y")
+        >>> room = pal.Region(x.between(0, 9) & y.between(0, 9) & ~(x.between(2, 3) & y.between(2, 3)))
+        >>> room.contains_segments([[0, 0], [0, 0]], [[9, 1], [9, 9]])
+        array([ True, False])
+        """
+        first, second = _arrays.float64(starts, "starts"), _arrays.float64(ends, "ends")
+        _arrays.check_width(first.shape, self.variables, "starts")
+        if first.shape != second.shape:
+            raise ValueError(f"each start has its end; the shapes are {first.shape} and {second.shape}")
+        if first.size == 0:
+            return np.empty(first.shape[:-1], dtype=bool)
+        found = self._map.contains_segments(first.reshape(-1), second.reshape(-1))
+        return found.reshape(first.shape[:-1])
 
     @cached_property
     def _uniform(self) -> Density:

@@ -37,8 +37,8 @@ impl RegionMap {
         run(py, "cutting into cells", || region::RegionMap::new(region)).map(RegionMap)
     }
 
-    /// Windows of the map, from flat arrays.
-    #[pyo3(signature = (centres, half_width, headings, scales))]
+    /// Windows of the map, from flat arrays; with `visible`, only what can be seen from their centres.
+    #[pyo3(signature = (centres, half_width, headings, scales, visible))]
     fn windows(
         &self,
         py: Python<'_>,
@@ -46,11 +46,27 @@ impl RegionMap {
         half_width: Input<'_>,
         headings: Option<Input<'_>>,
         scales: Option<Input<'_>>,
+        visible: bool,
     ) -> PyResult<RegionBatch> {
         let (centres, half_width) = (copied(&centres), copied(&half_width));
         let (headings, scales) = (headings.map(|x| copied(&x)), scales.map(|x| copied(&x)));
-        let make = || self.0.windows(&centres, &half_width, headings.as_deref(), scales.as_deref());
+        let (headings, scales) = (headings.as_deref(), scales.as_deref());
+        let make = || match visible {
+            true => self.0.visible_windows(&centres, &half_width, headings, scales),
+            false => self.0.windows(&centres, &half_width, headings, scales),
+        };
         py.detach(make).map(RegionBatch).map_err(Report::report)
+    }
+
+    /// Whether each segment is inside as a whole.
+    fn contains_segments<'py>(
+        &self,
+        py: Python<'py>,
+        starts: Input<'py>,
+        ends: Input<'py>,
+    ) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let (starts, ends) = (copied(&starts), copied(&ends));
+        Ok(flags(py, py.detach(|| self.0.contains_segments(&starts, &ends)).map_err(Report::report)?))
     }
 }
 
@@ -135,6 +151,18 @@ impl RegionBatch {
 
     fn volumes<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
         Ok(array(py, run(py, "measuring", || Ok::<_, PyErr>(self.0.volumes()))?))
+    }
+
+    /// Points of the map, one per row, in local coordinates.
+    fn to_local<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<FloatArray<'py>> {
+        let points = copied(&points);
+        Ok(array(py, py.detach(|| self.0.to_local(&points)).map_err(Report::report)?))
+    }
+
+    /// Points in local coordinates, one per row, as points of the map.
+    fn to_map<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<FloatArray<'py>> {
+        let points = copied(&points);
+        Ok(array(py, py.detach(|| self.0.to_map(&points)).map_err(Report::report)?))
     }
 
     /// Whether each point is in the region of its own row.

@@ -76,18 +76,25 @@ impl KernelFamily {
         Ok(rows.into_iter().map(KernelFamily).collect())
     }
 
-    /// Log-densities of one point per row, each on the region of its own family, or all on that of a single one.
+    /// Log-densities of one point per row, each on the region of its own family, or all on that of a single one. Whether
+    /// points are inside may have been decided before.
     #[staticmethod]
+    #[pyo3(signature = (families, params, points, with_gradient, inside))]
     fn log_prob_each<'py>(
         py: Python<'py>,
         families: Vec<Bound<'py, KernelFamily>>,
         params: Input<'py>,
         points: Input<'py>,
         with_gradient: bool,
+        inside: Option<PyReadonlyArray1<'py, bool>>,
     ) -> PyResult<LogProbAnswer<'py>> {
         let families: Vec<&kernel::KernelFamily> = families.iter().map(|family| &family.get().0).collect();
         let (params, points) = (copied(&params), copied(&points));
-        let found = py.detach(|| kernel::log_prob_each(&families, &params, &points, with_gradient));
+        let inside = inside.map(|flags| copied(&flags));
+        let found = py.detach(|| match &inside {
+            Some(inside) => kernel::log_prob_where(&families, &params, &points, inside, with_gradient),
+            None => kernel::log_prob_each(&families, &params, &points, with_gradient),
+        });
         let found = found.map_err(Report::report)?;
         let optional = |numbers: Vec<f64>| with_gradient.then(|| array(py, numbers));
         Ok((array(py, found.log_prob), optional(found.gradient), optional(found.point_gradient)))
@@ -126,6 +133,19 @@ impl KernelFamily {
         let rows = params.len() as f64 / self.0.num_params() as f64;
         check_room(rows * count as f64 * 2.0, "so many samples")?;
         Ok(array(py, run(py, "sampling", || self.0.sample(&params, count, seed))?))
+    }
+
+    /// One sample of each row on the region of its own family.
+    #[staticmethod]
+    fn sample_each<'py>(
+        py: Python<'py>,
+        families: Vec<Bound<'py, KernelFamily>>,
+        params: Input<'py>,
+        seed: u64,
+    ) -> PyResult<FloatArray<'py>> {
+        let families: Vec<&kernel::KernelFamily> = families.iter().map(|family| &family.get().0).collect();
+        let params = copied(&params);
+        Ok(array(py, run(py, "sampling", || kernel::sample_each(&families, &params, seed))?))
     }
 
     /// The means of all rows, and their covariance matrices, row by row.

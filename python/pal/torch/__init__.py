@@ -29,6 +29,7 @@ The pipeline, and where its parts live:
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | kernels, which have no grid | `kernel`: [`KernelLayer`][pal.torch.KernelLayer] |
+| paths of many steps that never touch an obstacle | `trajectory`: [`TrajectoryLayer`][pal.torch.TrajectoryLayer], `trajectory_distribution`, `trajectory_network` (its default network), `_frames` (local frames) |
 | a small training loop | `training`: [`fit`][pal.torch.fit] |
 | networks that the program trained | `network`: [`load_network`][pal.torch.load_network] |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
@@ -60,10 +61,14 @@ from .student_t import StudentTHead
 from .sum_of_squares import SumOfSquaresLayer
 from .support import InRegion
 from .training import Training, fit
+from .trajectory import Coverage, PathWindows, TrajectoryLayer
+from .trajectory_distribution import FreePaths, StepDistribution, TrajectoryDistribution
+from .trajectory_network import StepNetwork
 
 __all__ = [
-    "LAYERS", "CompiledRegions", "ConstrainedDistribution", "FlatDistribution", "GivenDistribution", "HistogramLayer", "InRegion",
-    "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "Layer", "Marginals", "Normaliser", "OnFlat",
-    "RegionDistribution", "SplineLayer", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "collate",
-    "fit", "load_network",
+    "CompiledRegions", "ConstrainedDistribution", "Coverage", "FlatDistribution", "FreePaths", "GivenDistribution",
+    "HistogramLayer", "InRegion", "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "LAYERS", "Layer",
+    "Marginals", "Normaliser", "OnFlat", "PathWindows", "RegionDistribution", "SplineLayer", "StepDistribution",
+    "StepNetwork", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "TrajectoryDistribution",
+    "TrajectoryLayer", "collate", "fit", "load_network",
 ]  # fmt: skip

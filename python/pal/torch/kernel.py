@@ -370,10 +370,16 @@ class _LogProb(torch.autograd.Function):
     """Log-densities whose gradients are computed in the same pass."""
 
     @staticmethod
-    def forward(ctx: Any, params: Tensor, points: Tensor, families: list[_core.KernelFamily]) -> Tensor:
+    def forward(
+        ctx: Any,
+        params: Tensor,
+        points: Tensor,
+        families: list[_core.KernelFamily],
+        inside: np.ndarray | None = None,
+    ) -> Tensor:
         with_gradient = any(ctx.needs_input_grad[:2])
         found, gradient, at_points = _core.KernelFamily.log_prob_each(
-            families, _numbers(params), flat(points), with_gradient
+            families, _numbers(params), flat(points), with_gradient, inside
         )
         if gradient is not None and at_points is not None:
             ctx.save_for_backward(
@@ -386,7 +392,7 @@ class _LogProb(torch.autograd.Function):
     def backward(ctx: Any, cotangent: Tensor) -> tuple[Tensor | None, ...]:
         gradient, at_points = ctx.saved_tensors
         of_points = (at_points * cotangent.unsqueeze(-1).to(at_points)) if ctx.needs_input_grad[1] else None
-        return gradient * cotangent.unsqueeze(-1), of_points, None
+        return gradient * cotangent.unsqueeze(-1), of_points, None, None
 
 
 class _Probability(torch.autograd.Function):

@@ -50,7 +50,8 @@ mod triweight;
 use std::sync::Arc;
 
 pub use moments::MeanAndCovariance;
-pub use rows::{KernelLogProb, log_prob_each};
+pub use rows::{KernelLogProb, log_prob_each, log_prob_where};
+pub use sample::sample_each;
 
 use crate::density::{BinIndex, DensityError, Grid, Support};
 use crate::formula::{Constraint, Formula, Membership, Var};
@@ -103,7 +104,7 @@ struct Compiled {
 enum Place {
     Whole(Arc<(Constraint, Membership)>),
     /// A row of a batch of regions, inside the box of the family.
-    Row(RegionBatch, usize),
+    Row(Arc<RegionBatch>, usize),
 }
 
 impl KernelFamily {

@@ -43,9 +43,10 @@ impl KernelFamily {
         }
         let ends: [[Rational; 2]; 2] = [0, 1].map(|j| [self.0.ends[j].0.clone(), self.0.ends[j].1.clone()]);
         let grid = PlanarGrid::<DoubleDouble>::new([&ends[0], &ends[1]]);
+        let shared = Arc::new(regions.clone());
         let compile = |row: usize| {
             checkpoint();
-            let mut compiled = self.0.without_place(Place::Row(regions.clone(), row));
+            let mut compiled = self.0.without_place(Place::Row(shared.clone(), row));
             // Double-doubles leave a sign in doubt only where pieces are cut exactly at a corner, and an unbounded map has
             // no pieces: then the region of the row is cut in fractions.
             match regions.pieces::<DoubleDouble>(row, &grid, &ends) {

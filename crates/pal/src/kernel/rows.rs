@@ -42,18 +42,36 @@ pub fn log_prob_each(
         return Err(DensityError::Pairing { params: 0, points: points.len() / 2 });
     };
     first.check_points(points)?;
+    let inside: Vec<bool> = match families {
+        [family] => family.contains_batch(points),
+        // Families that do not go with the points are refused below.
+        _ => families.iter().zip(points.chunks(2)).map(|(family, point)| family.contains(point)).collect(),
+    };
+    log_prob_where(families, params, points, &inside, with_gradient)
+}
+
+/// Like [`log_prob_each`], where whether points are inside their regions was decided before, such as in coordinates that
+/// the points were computed from: points with `false` have a log-density of minus infinity. The others are inside up to
+/// rounding.
+pub fn log_prob_where(
+    families: &[&KernelFamily],
+    params: &[f64],
+    points: &[f64],
+    inside: &[bool],
+    with_gradient: bool,
+) -> Result<KernelLogProb, DensityError> {
+    let Some(first) = families.first() else {
+        return Err(DensityError::Pairing { params: 0, points: points.len() / 2 });
+    };
+    first.check_points(points)?;
     let rows = first.rows(params)?;
     let (count, per) = (points.len() / 2, first.num_params());
     let fits = |length: usize| length == 1 || length == count;
-    if !fits(rows.len()) || !fits(families.len()) {
+    if !fits(rows.len()) || !fits(families.len()) || inside.len() != count {
         return Err(DensityError::Pairing { params: rows.len(), points: count });
     }
     // What all points share is computed once.
     let shared = (rows.len() == 1 && families.len() == 1).then(|| RowMasses::new(first, &rows[0]));
-    let inside: Vec<bool> = match families {
-        [family] => family.contains_batch(points),
-        _ => (0..count).map(|row| families[row].contains(&points[2 * row..2 * row + 2])).collect(),
-    };
     let mut out = KernelLogProb {
         log_prob: vec![f64::NEG_INFINITY; count],
         gradient: vec![0.0; if with_gradient { count * per } else { 0 }],

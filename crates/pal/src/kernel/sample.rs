@@ -11,6 +11,7 @@ use super::KernelFamily;
 use super::head::KernelRow;
 use super::integral::Kernel;
 use super::pieces::{ConvexPiece, KernelTrapezoid, mass_rule, trapezoids};
+use crate::density::DensityError;
 use crate::density::gauss::Gauss;
 use crate::interrupt::checkpoint;
 use crate::query::{QueryError, check_memory};
@@ -39,6 +40,22 @@ impl KernelFamily {
         let parts: Vec<Vec<f64>> = rows.par_iter().enumerate().map(draw).collect::<Result<_, QueryError>>()?;
         Ok(parts.concat())
     }
+}
+
+/// One sample of each row of parameters on the region of its own family. All families have the same number of parameters.
+/// The same seed gives the same samples for any number of threads.
+pub fn sample_each(families: &[&KernelFamily], params: &[f64], seed: u64) -> Result<Vec<f64>, QueryError> {
+    let Some(first) = families.first() else { return Ok(Vec::new()) };
+    let rows = first.rows(params)?;
+    if rows.len() != families.len() {
+        return Err(DensityError::Pairing { params: rows.len(), points: families.len() }.into());
+    }
+    let draw = |(number, (row, family)): (usize, (&KernelRow, &&KernelFamily))| {
+        checkpoint();
+        RowSampler::new(family, row)?.draw(&mut Stream::new(seed, number as u64))
+    };
+    let rows = rows.par_iter().zip(families).enumerate().with_min_len(16);
+    Ok(rows.map(draw).collect::<Result<Vec<[f64; 2]>, QueryError>>()?.concat())
 }
 
 /// One density prepared for sampling.

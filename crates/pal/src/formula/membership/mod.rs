@@ -10,6 +10,7 @@
 mod emit;
 mod grid;
 mod image;
+mod segment;
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -233,21 +234,10 @@ impl Membership {
     }
 
     /// Whether an atom holds at a point, with exact arithmetic only where the sign of its value in float64 is in doubt.
-    ///
-    /// The rounding error of the value is at most `(n + 2) u` times the sum of magnitudes, with u = 2^-53: one `u`
-    /// for each coefficient's own rounding, one for its product, n for the additions; the factor 2 leaves room
-    /// for second-order terms and for the rounding of the magnitudes. The last summand covers underflow.
     #[inline]
     fn atom_holds(&self, id: usize, point: &[f64], exact: &mut usize) -> bool {
         let atom = &self.atoms[id];
-        let normal = &self.normals[id * self.dimension..(id + 1) * self.dimension];
-        let (mut value, mut magnitude) = (-atom.offset, atom.offset.abs());
-        for (a, x) in normal.iter().zip(point) {
-            let product = a * x;
-            value += product;
-            magnitude += product.abs();
-        }
-        let error = magnitude * (self.dimension as f64 + 3.0) * f64::EPSILON + f64::MIN_POSITIVE;
+        let (value, error) = self.atom_value(id, point);
         let sign = if value > error {
             Ordering::Greater
         } else if value < -error {
@@ -258,17 +248,29 @@ impl Membership {
         };
         atom.relation.holds(sign)
     }
+
+    /// The value of an atom at a point in float64, and a bound on its error.
+    ///
+    /// The rounding error of the value is at most `(n + 2) u` times the sum of magnitudes, with u = 2^-53: one `u`
+    /// for each coefficient's own rounding, one for its product, n for the additions; the factor 2 leaves room
+    /// for second-order terms and for the rounding of the magnitudes. The last summand covers underflow.
+    #[inline]
+    fn atom_value(&self, id: usize, point: &[f64]) -> (f64, f64) {
+        let offset = self.atoms[id].offset;
+        let normal = &self.normals[id * self.dimension..(id + 1) * self.dimension];
+        let (mut value, mut magnitude) = (-offset, offset.abs());
+        for (a, x) in normal.iter().zip(point) {
+            let product = a * x;
+            value += product;
+            magnitude += product.abs();
+        }
+        (value, magnitude * (self.dimension as f64 + 3.0) * f64::EPSILON + f64::MIN_POSITIVE)
+    }
 }
 
 impl CompiledAtom {
     #[cold]
     fn exact_sign(&self, point: &[f64]) -> Ordering {
-        let mut sum = Rational::from(-&self.exact_offset);
-        for (at, a) in &self.exact_normal {
-            // Coordinates are finite here; a non-finite one would have been refused before.
-            let x = number::from_f64(point[*at]).unwrap_or(Rational::ZERO);
-            sum += x * Rational::from(a.clone());
-        }
-        sum.cmp(&Rational::ZERO)
+        self.exact_value(point).cmp(&Rational::ZERO)
     }
 }

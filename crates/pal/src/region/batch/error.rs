@@ -28,6 +28,15 @@ pub enum BatchError {
     /// Headings exist in the plane only.
     #[error("windows can be turned in the plane only, and there are {0} variables: leave the headings out")]
     Headings(usize),
+    /// What can be seen is computed in the plane only.
+    #[error("what can be seen from a point is computed in the plane only, and there are {0} variables")]
+    NotInThePlane(usize),
+    /// What can be seen is computed on bounded maps only.
+    #[error("the map is unbounded; give it a box, such as `0 <= x <= 9 and 0 <= y <= 9`")]
+    UnboundedMap,
+    /// A wall without an interior casts a shadow, but is no obstacle piece.
+    #[error("the map has the equality {0}: a wall or a path without any width; give it some")]
+    ThinWall(String),
     /// Not as many numbers as are needed.
     #[error("{given} {what} given, but {wanted} are needed")]
     Length {

@@ -3,7 +3,7 @@
 //! A file is a [`Container`], whose checksum covers every byte. Its tensors are:
 //!
 //! - `texts`: bytes of SMT-LIB scripts, each ended by a zero: the variables, then every distinct constraint;
-//! - `rows`: for each row its kind (0 a region, 1 a window, 2 half-spaces), and the number of its constraint or union;
+//! - `rows`: for each row its kind (0 a region, 1 a window, 2 half-spaces, 3 what can be seen in a window), and the number of its constraint or union;
 //! - `windows`: for each window its centre, the two numbers of its heading times its scale, and its half widths;
 //! - `parts`: for each part of a union the number of the union and how many half-spaces the part has;
 //! - `half_spaces`: normal and offset of each half-space, part by part.
@@ -24,7 +24,7 @@ use crate::formula::{Constraint, Formula, SmtError, SmtWriteError, parse_smtlib,
 use crate::region::{Region, RegionError};
 
 /// The version that this code writes and reads.
-const VERSION: &str = "pal-regions-2";
+const VERSION: &str = "pal-regions-3";
 
 /// Why a file of regions cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,7 @@ impl RegionBatch {
         let (mut rows, mut windows, mut parts, mut half_spaces) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for row in &self.rows {
             let (kind, number) = match row {
-                BatchRow::Whole(map) | BatchRow::Window(map, _) => {
+                BatchRow::Whole(map) | BatchRow::Window(map, _) | BatchRow::Visible(map, _) => {
                     let number = match maps.get(&Arc::as_ptr(map)) {
                         Some(number) => *number,
                         None => {
@@ -90,7 +90,12 @@ impl RegionBatch {
                             maps.len() - 1
                         }
                     };
-                    (if matches!(row, BatchRow::Whole(_)) { 0.0 } else { 1.0 }, number)
+                    let kind = match row {
+                        BatchRow::Whole(_) => 0.0,
+                        BatchRow::Visible(..) => 3.0,
+                        _ => 1.0,
+                    };
+                    (kind, number)
                 }
                 BatchRow::HalfSpaces(union) => {
                     let known = unions.len();
@@ -108,7 +113,7 @@ impl RegionBatch {
                 }
             };
             rows.extend([kind, number as f64]);
-            if let BatchRow::Window(_, window) = row {
+            if let BatchRow::Window(_, window) | BatchRow::Visible(_, window) = row {
                 windows.extend(window.centre.iter().chain(&window.turn).chain(&*window.half_width));
             }
         }
@@ -172,9 +177,15 @@ impl RegionBatch {
             let number = row[1] as usize;
             made.push(match row[0] {
                 0.0 => BatchRow::Whole(maps.get(number).ok_or_else(missing)?.clone()),
-                1.0 => {
-                    let window = windows.next().ok_or_else(missing)?;
-                    BatchRow::Window(maps.get(number).ok_or_else(missing)?.clone(), Window::restore(n, window)?)
+                kind @ (1.0 | 3.0) => {
+                    let window = Window::restore(n, windows.next().ok_or_else(missing)?)?;
+                    let map = maps.get(number).ok_or_else(missing)?.clone();
+                    if kind == 3.0 {
+                        map.check_visible()?;
+                        BatchRow::Visible(map, window)
+                    } else {
+                        BatchRow::Window(map, window)
+                    }
                 }
                 _ => BatchRow::HalfSpaces(unions.get(number).ok_or_else(missing)?.clone()),
             });

@@ -2,15 +2,17 @@
 
 use std::sync::{Arc, OnceLock};
 
+use rayon::prelude::*;
 use rstar::primitives::{GeomWithData, Rectangle};
 use rstar::{AABB, RTree};
 
 use super::error::BatchError;
 use super::merge::merged;
+use super::obstacles::{ObstacleCorner, Obstacles};
 use super::window::Window;
 use super::{BatchRow, RegionBatch};
 use crate::double_double::DoubleDouble;
-use crate::formula::Membership;
+use crate::formula::{Membership, Relation};
 use crate::number::Rational;
 use crate::region::planar::{Corner, Scalar};
 use crate::region::{Cell, Polytope, Region, Unbounded};
@@ -32,12 +34,17 @@ use crate::region::{Cell, Polytope, Region, Unbounded};
 #[derive(Clone, Debug)]
 pub struct RegionMap(pub(super) Arc<MapData>);
 
+/// The least number of segments for a thread of its own.
+const SEGMENTS: usize = 64;
+
 #[derive(Debug)]
 pub(super) struct MapData {
     pub region: Region,
     pub membership: Membership,
     /// The cells in the plane, found when they are first needed.
     cells: OnceLock<Result<CellIndex, Unbounded>>,
+    /// What the map forbids in its box in the plane, found when it is first needed; `None` for an unbounded map.
+    obstacles: OnceLock<Option<Obstacles>>,
 }
 
 /// The cells of a region in the plane, and where they are.
@@ -58,17 +65,27 @@ pub(crate) struct CellPolygons {
 pub(crate) trait CellScalar: Scalar {
     /// The polygons of cells in these numbers.
     fn polygons(cells: &CellPolygons) -> &[Vec<Corner<Self>>];
+    /// The coordinates of a corner of an obstacle, with bounds on their errors.
+    fn coordinates(corner: &ObstacleCorner) -> [(Self, f64); 2];
 }
 
 impl CellScalar for DoubleDouble {
     fn polygons(cells: &CellPolygons) -> &[Vec<Corner<DoubleDouble>>] {
         &cells.near
     }
+
+    fn coordinates(corner: &ObstacleCorner) -> [(DoubleDouble, f64); 2] {
+        corner.double
+    }
 }
 
 impl CellScalar for Rational {
     fn polygons(cells: &CellPolygons) -> &[Vec<Corner<Rational>>] {
         &cells.exact
+    }
+
+    fn coordinates(corner: &ObstacleCorner) -> [(Rational, f64); 2] {
+        corner.exact.clone().map(|x| (x, 0.0))
     }
 }
 
@@ -144,12 +161,35 @@ impl MapData {
         if let Some(var) = region.constraint().booleans.first() {
             return Err(BatchError::Boolean(var.clone()));
         }
-        Ok(MapData { membership: region.membership()?, region: region.clone(), cells: OnceLock::new() })
+        Ok(MapData {
+            membership: region.membership()?,
+            region: region.clone(),
+            cells: OnceLock::new(),
+            obstacles: OnceLock::new(),
+        })
     }
 
     /// The cells of a region in the plane.
     pub fn cells(&self) -> Result<&CellIndex, &Unbounded> {
         self.cells.get_or_init(|| CellIndex::new(&self.region)).as_ref()
+    }
+
+    /// What a bounded region in the plane leaves of its box.
+    pub fn obstacles(&self) -> Option<&Obstacles> {
+        self.obstacles.get_or_init(|| Obstacles::new(&self.region)).as_ref()
+    }
+
+    /// Refuses maps that nothing can be seen on.
+    pub fn check_visible(&self) -> Result<(), BatchError> {
+        let dimension = self.region.dimension();
+        if dimension != 2 {
+            return Err(BatchError::NotInThePlane(dimension));
+        }
+        let atoms = self.region.constraint().formula.atoms();
+        if let Some(atom) = atoms.iter().find(|atom| atom.relation() == Relation::Eq) {
+            return Err(BatchError::ThinWall(format!("{} = 0", atom.plane().to_linear())));
+        }
+        if self.obstacles().is_none() { Err(BatchError::UnboundedMap) } else { Ok(()) }
     }
 }
 
@@ -195,6 +235,49 @@ impl RegionMap {
         let windows = Window::all(self.region().dimension(), centres, half_width, headings, scales)?;
         let rows = windows.into_iter().map(|window| BatchRow::Window(self.0.clone(), window));
         Ok(RegionBatch { variables: self.region().variables().to_vec(), rows: rows.collect() })
+    }
+
+    /// Windows like those of [`RegionMap::windows`] in the plane, of which only what can be seen from their centres counts:
+    /// the points whose whole segment from the centre satisfies the constraint of the map.
+    ///
+    /// A float64 point in local coordinates stands for the point of the map that [`RegionBatch::to_map`] returns for it,
+    /// rounded to float64. Whether a row contains it is decided for the segment from the centre to that rounded point, so
+    /// that steps from point to point stay on the map whatever rounding does. What a centre outside of the map sees is
+    /// empty. The map is bounded and has no walls of no thickness, such as those of `x != 1`.
+    ///
+    /// ```
+    /// use pal::{formula::reals, region::{Region, RegionMap}};
+    /// let [x, y] = reals(["x", "y"]);
+    /// let pillar = x.between(4, 5) & y.between(3, 6);
+    /// let map = RegionMap::new(&Region::new(&(x.between(0, 9) & y.between(0, 9) & !pillar).into())?)?;
+    /// let view = map.visible_windows(&[2.0, 4.5], &[6.0], None, None)?;
+    /// // Behind the pillar, and beside it.
+    /// assert_eq!(view.select(&[0, 0])?.contains(&[5.0, 0.0, 5.0, 4.0])?, [false, true]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn visible_windows(
+        &self,
+        centres: &[f64],
+        half_width: &[f64],
+        headings: Option<&[f64]>,
+        scales: Option<&[f64]>,
+    ) -> Result<RegionBatch, BatchError> {
+        self.0.check_visible()?;
+        let windows = Window::all(2, centres, half_width, headings, scales)?;
+        let rows = windows.into_iter().map(|window| BatchRow::Visible(self.0.clone(), window));
+        Ok(RegionBatch { variables: self.region().variables().to_vec(), rows: rows.collect() })
+    }
+
+    /// Whether each of some segments is inside of the region as a whole, exactly: see
+    /// [`Membership::contains_segment`](crate::formula::Membership::contains_segment). Ends come row by row.
+    pub fn contains_segments(&self, from: &[f64], to: &[f64]) -> Result<Vec<bool>, BatchError> {
+        let n = self.region().dimension().max(1);
+        if from.len() != to.len() || !from.len().is_multiple_of(n) {
+            let wanted = from.len().div_ceil(n) * n;
+            return Err(BatchError::Length { what: "coordinates of second ends", given: to.len(), wanted });
+        }
+        let decide = |(from, to): (&[f64], &[f64])| self.0.membership.contains_segment(from, to);
+        Ok(from.par_chunks(n).with_min_len(SEGMENTS).zip(to.par_chunks(n)).map(decide).collect())
     }
 
     /// The whole region as the region of each of `count` rows.

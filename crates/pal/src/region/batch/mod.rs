@@ -1,6 +1,7 @@
 //! Many regions over the same variables, one for each example of a data set.
 //!
-//! A row of a batch is a region of its own, a window of a map that many rows share, or a union of sets `A y <= b`. Rows
+//! A row of a batch is a region of its own, a window of a map that many rows share, what can be seen in such a window from
+//! its centre, or a union of sets `A y <= b`. Rows
 //! are immutable and shared: indexing and concatenation copy no geometry.
 
 mod error;
@@ -8,6 +9,8 @@ mod file;
 mod half_spaces;
 mod map;
 mod merge;
+mod obstacles;
+mod visible;
 mod window;
 
 use std::collections::HashMap;
@@ -52,6 +55,8 @@ pub struct RegionBatch {
 enum BatchRow {
     Whole(Arc<MapData>),
     Window(Arc<MapData>, Window),
+    /// What the centre of a window sees; the map has obstacles.
+    Visible(Arc<MapData>, Window),
     HalfSpaces(Arc<HalfSpaceUnion>),
 }
 
@@ -167,6 +172,14 @@ impl RegionBatch {
         Ok(match self.row(row)? {
             BatchRow::Whole(map) => map.region.constraint().clone(),
             BatchRow::Window(map, window) => window.constraint(map.region.constraint()),
+            BatchRow::Visible(map, window) => {
+                let constraint = map.region.constraint();
+                let mut formula = Formula::no();
+                if let (true, Some(obstacles)) = (map.membership.contains(&window.centre), map.obstacles()) {
+                    formula = constraint.formula.clone() & window.visible_formula(obstacles, &constraint.reals);
+                }
+                window.constraint(&Constraint { formula, ..constraint.clone() })
+            }
             BatchRow::HalfSpaces(union) => union.constraint(&self.variables),
         })
     }
@@ -216,7 +229,7 @@ impl RegionBatch {
     fn each_point(&self, points: &[f64], change: fn(&Window, &[f64]) -> Vec<f64>) -> Result<Vec<f64>, BatchError> {
         self.check_points(points)?;
         let changed = |(row, point): (&BatchRow, &[f64])| match row {
-            BatchRow::Window(_, window) => change(window, point),
+            BatchRow::Window(_, window) | BatchRow::Visible(_, window) => change(window, point),
             _ => point.to_vec(),
         };
         Ok(self.rows.iter().zip(points.chunks(self.dimension())).flat_map(changed).collect())
@@ -237,16 +250,19 @@ impl RegionBatch {
         if self.dimension() != 2 {
             return;
         }
-        let maps: HashMap<*const MapData, &MapData> = self
-            .rows
-            .iter()
-            .filter_map(|row| match row {
-                BatchRow::Whole(map) | BatchRow::Window(map, _) => Some((Arc::as_ptr(map), &**map)),
+        let (mut maps, mut viewed) = (HashMap::new(), HashMap::new());
+        for row in &self.rows {
+            match row {
+                BatchRow::Whole(map) | BatchRow::Window(map, _) => maps.insert(Arc::as_ptr(map), &**map),
+                BatchRow::Visible(map, _) => viewed.insert(Arc::as_ptr(map), &**map),
                 BatchRow::HalfSpaces(_) => None,
-            })
-            .collect();
+            };
+        }
         maps.into_values().collect::<Vec<_>>().into_par_iter().for_each(|map| {
             let _ = map.cells();
+        });
+        viewed.into_values().collect::<Vec<_>>().into_par_iter().for_each(|map| {
+            let _ = map.obstacles();
         });
     }
 
@@ -287,7 +303,7 @@ impl RegionBatch {
 
     /// The area of a window in the plane, from the cells of its map; `None` for other rows.
     fn window_area(&self, row: usize) -> Option<f64> {
-        let BatchRow::Window(_, window) = &self.rows[row] else { return None };
+        let (BatchRow::Window(_, window) | BatchRow::Visible(_, window)) = &self.rows[row] else { return None };
         if self.dimension() != 2 {
             return None;
         }
@@ -329,6 +345,9 @@ impl RegionBatch {
         let mut pieces = Vec::new();
         match &self.rows[row] {
             BatchRow::Window(map, window) => return Some(window.pieces(map.cells().ok()?, ends)),
+            BatchRow::Visible(map, window) => {
+                return Some(window.visible_pieces(map.obstacles()?, &map.membership, ends));
+            }
             BatchRow::Whole(map) => match map.cells() {
                 Ok(cells) => pieces.extend_from_slice(N::polygons(cells.polygons())),
                 Err(_) => pieces = self.pieces_within(row, ends)?,
@@ -366,9 +385,10 @@ impl BatchRow {
     fn key(&self) -> (usize, Vec<u64>) {
         match self {
             BatchRow::Whole(map) => (Arc::as_ptr(map) as usize, Vec::new()),
-            BatchRow::Window(map, window) => {
+            BatchRow::Window(map, window) | BatchRow::Visible(map, window) => {
                 let numbers = window.centre.iter().chain(&window.turn).chain(&*window.half_width);
-                (Arc::as_ptr(map) as usize, numbers.map(|x| x.to_bits()).collect())
+                let kind = u64::from(matches!(self, BatchRow::Visible(..)));
+                (Arc::as_ptr(map) as usize, numbers.map(|x| x.to_bits()).chain([kind]).collect())
             }
             BatchRow::HalfSpaces(union) => (Arc::as_ptr(union) as usize, Vec::new()),
         }
@@ -378,6 +398,9 @@ impl BatchRow {
         match self {
             BatchRow::Whole(map) => map.membership.contains(point),
             BatchRow::Window(map, window) => window.contains(&map.membership, point),
+            BatchRow::Visible(map, window) => {
+                window.box_contains(point) && map.membership.contains_segment(&window.centre, &window.image(point))
+            }
             BatchRow::HalfSpaces(union) => union.contains(point),
         }
     }

@@ -112,10 +112,14 @@ impl Window {
         Constraint { formula, reals: map.reals.clone(), booleans: Vec::new() }
     }
 
+    /// Whether the box of the window contains a point in local coordinates; a NaN is outside.
+    pub fn box_contains(&self, point: &[f64]) -> bool {
+        point.iter().zip(&*self.half_width).all(|(u, w)| u.abs() <= *w)
+    }
+
     /// Whether a point in local coordinates is inside, exactly.
     pub fn contains(&self, map: &Membership, point: &[f64]) -> bool {
-        // Written so that a NaN is outside.
-        if !point.iter().zip(&*self.half_width).all(|(u, w)| u.abs() <= *w) {
+        if !self.box_contains(point) {
             return false;
         }
         let [a, b] = self.turn;
@@ -181,7 +185,15 @@ impl Window {
         cells: &CellIndex,
         ends: &[[Rational; 2]; 2],
     ) -> Result<Vec<Vec<Corner<N>>>, Doubt> {
-        let mut pieces = self.cells_near(cells);
+        self.within(self.cells_near(cells), ends)
+    }
+
+    /// Pieces cut to the window, unless a box that is not larger than it does that.
+    pub fn within<N: CellScalar>(
+        &self,
+        mut pieces: Vec<Vec<Corner<N>>>,
+        ends: &[[Rational; 2]; 2],
+    ) -> Result<Vec<Vec<Corner<N>>>, Doubt> {
         let (mut below, mut above) = (Vec::new(), Vec::new());
         for (axis, [low, high]) in ends.iter().enumerate() {
             let width = exact(self.half_width[axis]);
@@ -200,40 +212,65 @@ impl Window {
         Ok(pieces)
     }
 
-    /// The cells of the map that may meet the window, in local coordinates.
-    fn cells_near<N: CellScalar>(&self, cells: &CellIndex) -> Vec<Vec<Corner<N>>> {
+    /// The ends of a box along the axes of the map that contains the window in the plane.
+    pub fn reach(&self) -> [[f64; 2]; 2] {
         let [a, b] = self.turn.map(f64::abs);
         let reach = |j: usize| {
             let extent = a * self.half_width[j] + b * self.half_width[1 - j];
             extent * (1.0 + 1e-12) + 1e-12 * self.centre[j].abs()
         };
-        let [low, high] = [-1.0, 1.0].map(|sign| [0, 1].map(|j| self.centre[j] + sign * reach(j)));
-        let turned = self.turn != [1.0, 0.0];
-        let turn = self.turn.map(N::from_float);
-        let squares = turn[0].times(&turn[0]).plus(&turn[1].times(&turn[1]));
-        let polygons = N::polygons(cells.polygons());
+        [-1.0, 1.0].map(|sign| [0, 1].map(|j| self.centre[j] + sign * reach(j)))
+    }
+
+    /// The cells of the map that may meet the window, in local coordinates.
+    fn cells_near<N: CellScalar>(&self, cells: &CellIndex) -> Vec<Vec<Corner<N>>> {
+        let [low, high] = self.reach();
+        let (local, polygons) = (LocalFrame::<N>::new(self), N::polygons(cells.polygons()));
         let piece = |index: u32| {
             let corners = polygons[index as usize].iter().map(|corner| {
                 let [(x, x_error), (y, y_error)] = [0, 1].map(|j| corner.at[j].minus_float(self.centre[j]));
-                let error = [corner.error[0] + x_error, corner.error[1] + y_error];
-                if !turned {
-                    return Corner::new([x, y], error);
-                }
-                let u = turn[0].times(&x).plus(&turn[1].times(&y)).over(&squares);
-                let v = turn[0].times(&y).minus(&turn[1].times(&x)).over(&squares);
-                if N::EXACT {
-                    return Corner::new([u, v], [0.0; 2]);
-                }
-                let size = x.rounded().abs() + y.rounded().abs();
-                // Where squares are close to overflow or underflow, nothing is certain.
-                let safe = (1e-200..1e200).contains(&squares.rounded());
-                let factor = if safe { (a + b) / squares.rounded() } else { f64::NAN };
-                let error = 1.01 * factor * (error[0].max(error[1]) + 32.0 * RELATIVE_ERROR * size);
-                Corner::new([u, v], [error; 2])
+                local.corner([x, y], [corner.error[0] + x_error, corner.error[1] + y_error])
             });
             corners.collect()
         };
         cells.near(low, high).into_iter().map(piece).collect()
+    }
+}
+
+/// How differences to the centre of a window become local coordinates, in numbers with known errors.
+pub(super) struct LocalFrame<N> {
+    turn: [N; 2],
+    squares: N,
+    is_turned: bool,
+    /// What an error grows by.
+    factor: f64,
+}
+
+impl<N: CellScalar> LocalFrame<N> {
+    pub fn new(window: &Window) -> LocalFrame<N> {
+        let turn = window.turn.map(N::from_float);
+        let squares = turn[0].times(&turn[0]).plus(&turn[1].times(&turn[1]));
+        // Where squares are close to overflow or underflow, nothing is certain.
+        let safe = (1e-200..1e200).contains(&squares.rounded());
+        let size = window.turn[0].abs() + window.turn[1].abs();
+        let factor = if safe { size / squares.rounded() } else { f64::NAN };
+        LocalFrame { turn, squares, is_turned: window.turn != [1.0, 0.0], factor }
+    }
+
+    /// The corner at a difference to the centre.
+    pub fn corner(&self, [x, y]: [N; 2], error: [f64; 2]) -> Corner<N> {
+        if !self.is_turned {
+            return Corner::new([x, y], error);
+        }
+        let turn = &self.turn;
+        let u = turn[0].times(&x).plus(&turn[1].times(&y)).over(&self.squares);
+        let v = turn[0].times(&y).minus(&turn[1].times(&x)).over(&self.squares);
+        if N::EXACT {
+            return Corner::new([u, v], [0.0; 2]);
+        }
+        let size = x.rounded().abs() + y.rounded().abs();
+        let error = 1.01 * self.factor * (error[0].max(error[1]) + 32.0 * RELATIVE_ERROR * size);
+        Corner::new([u, v], [error; 2])
     }
 }
 
