@@ -102,21 +102,12 @@ from .region import Cell, Region
 __all__ = [
     "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
     "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
-<<<<<<< HEAD
     "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution",
-    "SplineMixture", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError", "Weight", "__version__", "all_of",
-    "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt", "from_shapely", "from_wkb",
-    "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments", "parse_geojson", "parse_pishield",
-    "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask", "read_pishield", "read_smtlib", "real", "reals",
-    "show_versions", "substitute", "wmi",
-=======
-    "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError",
-    "Solution", "SplineMixture", "StreetMap", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError",
-    "Weight", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
+    "SplineMixture", "StreetMap", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError", "Weight",
+    "__version__", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
     "from_shapely", "from_wkb", "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments",
-    "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson",
-    "read_mask", "read_osm", "read_pishield", "read_smtlib", "real", "reals", "substitute", "wmi",
->>>>>>> comforts
+    "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask",
+    "read_osm", "read_pishield", "read_smtlib", "real", "reals", "show_versions", "substitute", "wmi",
 ]  # fmt: skip
 
 # Modules that need further packages, and are therefore imported when they are first used.
