@@ -41,6 +41,7 @@ The pipeline, and where its parts live:
 """
 
 import importlib
+import sys
 from typing import Any
 
 from . import errors
@@ -116,7 +117,8 @@ _MODULES = {"datasets": "numpy", "plot": "matplotlib", "sklearn": "scikit-learn"
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'pal' has no attribute '{name}'")
+        # With these Python suggests the name that was probably meant.
+        raise AttributeError(f"module 'pal' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
     try:
         return importlib.import_module(f".{name}", __name__)
     except ModuleNotFoundError as error:

@@ -239,8 +239,10 @@ fn kinds_of_families_stay_in_their_folders() {
 #[test]
 fn the_library_does_no_input_or_output() {
     for source in sources() {
+        // A cursor over bytes in memory, which decoders ask for, opens nothing.
+        let code = source.code.replace("std::io::Cursor", "");
         for word in ["std::fs", "std::io", "std::env", "std::net", "std::process", "File::open", "File::create"] {
-            assert_eq!(occurrences(&source.code, word).count(), 0, "{word} in {}", source.name);
+            assert_eq!(occurrences(&code, word).count(), 0, "{word} in {}", source.name);
         }
         for call in ["println!", "print!", "eprintln!", "eprint!", "dbg!"] {
             assert_eq!(occurrences(&source.code, call).count(), 0, "{call} in {}", source.name);

@@ -19,6 +19,9 @@ pub enum MaskError {
     /// Not a PNG file, or a damaged one.
     #[error("not a PNG file, or a damaged one: {0}")]
     Png(#[from] png::DecodingError),
+    /// More pixels than memory can have addresses.
+    #[error("the picture is too large for this machine")]
+    TooLarge,
     /// The number of pixels does not fit the width.
     #[error("{pixels} pixels do not make rows of {width}")]
     Shape {
@@ -51,11 +54,7 @@ impl Mask {
         let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::normalize_to_color8());
         let mut reader = decoder.read_info()?;
-        let too_large = || {
-            let error = std::io::Error::other("the picture is too large");
-            MaskError::Png(png::DecodingError::IoError(error))
-        };
-        let mut pixels = vec![0; reader.output_buffer_size().ok_or_else(too_large)?];
+        let mut pixels = vec![0; reader.output_buffer_size().ok_or(MaskError::TooLarge)?];
         let frame = reader.next_frame(&mut pixels)?;
         let samples = frame.color_type.samples();
         let dark = |pixel: &[u8]| {

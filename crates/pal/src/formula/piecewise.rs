@@ -32,12 +32,12 @@ pub struct TooManyPieces(usize);
 /// # Ok::<(), pal::formula::TooManyPieces>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-pub struct PiecewiseLinear(Tree);
+pub struct PiecewiseLinear(ExtremumTree);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Tree {
+enum ExtremumTree {
     Leaf(Linear),
-    Extremum(Extremum, Vec<Tree>),
+    Extremum(Extremum, Vec<ExtremumTree>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ enum Extremum {
 
 impl From<Linear> for PiecewiseLinear {
     fn from(term: Linear) -> Self {
-        PiecewiseLinear(Tree::Leaf(term))
+        PiecewiseLinear(ExtremumTree::Leaf(term))
     }
 }
 
@@ -61,7 +61,10 @@ impl From<i64> for PiecewiseLinear {
 impl PiecewiseLinear {
     /// The absolute value of a linear term.
     pub fn abs(term: &Linear) -> PiecewiseLinear {
-        PiecewiseLinear(Tree::Extremum(Extremum::Max, vec![Tree::Leaf(term.clone()), Tree::Leaf(-term)]))
+        PiecewiseLinear(ExtremumTree::Extremum(
+            Extremum::Max,
+            vec![ExtremumTree::Leaf(term.clone()), ExtremumTree::Leaf(-term)],
+        ))
     }
 
     /// The smallest of some terms; `None` if there are none.
@@ -75,8 +78,8 @@ impl PiecewiseLinear {
     }
 
     fn extremum(which: Extremum, terms: Vec<PiecewiseLinear>) -> Option<Result<PiecewiseLinear, TooManyPieces>> {
-        let tree = match Tree::extremum(which, terms.into_iter().map(|term| term.0)) {
-            Tree::Extremum(_, parts) if parts.is_empty() => return None,
+        let tree = match ExtremumTree::extremum(which, terms.into_iter().map(|term| term.0)) {
+            ExtremumTree::Extremum(_, parts) if parts.is_empty() => return None,
             tree => tree,
         };
         Some(PiecewiseLinear(tree).sized())
@@ -85,16 +88,16 @@ impl PiecewiseLinear {
     /// The linear term, if there is only one piece.
     pub fn as_linear(&self) -> Option<&Linear> {
         match &self.0 {
-            Tree::Leaf(term) => Some(term),
-            Tree::Extremum(..) => None,
+            ExtremumTree::Leaf(term) => Some(term),
+            ExtremumTree::Extremum(..) => None,
         }
     }
 
     /// Whether the term is a maximum, and what it is the maximum or minimum of; the linear term, if it is one.
     pub fn parts(&self) -> Result<(bool, Vec<PiecewiseLinear>), &Linear> {
         match &self.0 {
-            Tree::Leaf(term) => Err(term),
-            Tree::Extremum(which, parts) => {
+            ExtremumTree::Leaf(term) => Err(term),
+            ExtremumTree::Extremum(which, parts) => {
                 Ok((*which == Extremum::Max, parts.iter().cloned().map(PiecewiseLinear).collect()))
             }
         }
@@ -140,48 +143,48 @@ impl PiecewiseLinear {
 }
 
 // The depth of a tree is at most the number of its leaves, which is limited, so that recursion is safe.
-impl Tree {
-    fn extremum(which: Extremum, terms: impl Iterator<Item = Tree>) -> Tree {
+impl ExtremumTree {
+    fn extremum(which: Extremum, terms: impl Iterator<Item = ExtremumTree>) -> ExtremumTree {
         let mut parts = Vec::new();
         for term in terms {
             match term {
                 // The minimum of minima is one minimum.
-                Tree::Extremum(inner, children) if inner == which => parts.extend(children),
+                ExtremumTree::Extremum(inner, children) if inner == which => parts.extend(children),
                 other => parts.push(other),
             }
         }
         match parts.len() {
             1 => parts.swap_remove(0),
-            _ => Tree::Extremum(which, parts),
+            _ => ExtremumTree::Extremum(which, parts),
         }
     }
 
     fn pieces(&self) -> usize {
         match self {
-            Tree::Leaf(_) => 1,
-            Tree::Extremum(_, parts) => parts.iter().map(Tree::pieces).sum(),
+            ExtremumTree::Leaf(_) => 1,
+            ExtremumTree::Extremum(_, parts) => parts.iter().map(ExtremumTree::pieces).sum(),
         }
     }
 
-    fn plus(&self, other: &Tree) -> Tree {
+    fn plus(&self, other: &ExtremumTree) -> ExtremumTree {
         match (self, other) {
-            (Tree::Leaf(a), Tree::Leaf(b)) => Tree::Leaf(a + b),
-            (Tree::Extremum(which, parts), term) | (term, Tree::Extremum(which, parts)) => {
-                Tree::extremum(*which, parts.iter().map(|part| part.plus(term)))
+            (ExtremumTree::Leaf(a), ExtremumTree::Leaf(b)) => ExtremumTree::Leaf(a + b),
+            (ExtremumTree::Extremum(which, parts), term) | (term, ExtremumTree::Extremum(which, parts)) => {
+                ExtremumTree::extremum(*which, parts.iter().map(|part| part.plus(term)))
             }
         }
     }
 
-    fn scaled(&self, factor: &Rational) -> Tree {
+    fn scaled(&self, factor: &Rational) -> ExtremumTree {
         match self {
-            Tree::Leaf(term) => Tree::Leaf(term.scaled(factor)),
-            Tree::Extremum(which, parts) => {
+            ExtremumTree::Leaf(term) => ExtremumTree::Leaf(term.scaled(factor)),
+            ExtremumTree::Extremum(which, parts) => {
                 let which = match (which, factor < &Rational::ZERO) {
                     (Extremum::Min, true) => Extremum::Max,
                     (Extremum::Max, true) => Extremum::Min,
                     (same, false) => *same,
                 };
-                Tree::Extremum(which, parts.iter().map(|part| part.scaled(factor)).collect())
+                ExtremumTree::Extremum(which, parts.iter().map(|part| part.scaled(factor)).collect())
             }
         }
     }
@@ -189,9 +192,13 @@ impl Tree {
     /// The formula `self relation 0`, for `<` and `<=`.
     fn compare(&self, relation: Relation) -> Formula {
         match self {
-            Tree::Leaf(term) => Formula::compare(term, relation),
-            Tree::Extremum(Extremum::Max, parts) => Formula::all(parts.iter().map(|part| part.compare(relation))),
-            Tree::Extremum(Extremum::Min, parts) => Formula::any(parts.iter().map(|part| part.compare(relation))),
+            ExtremumTree::Leaf(term) => Formula::compare(term, relation),
+            ExtremumTree::Extremum(Extremum::Max, parts) => {
+                Formula::all(parts.iter().map(|part| part.compare(relation)))
+            }
+            ExtremumTree::Extremum(Extremum::Min, parts) => {
+                Formula::any(parts.iter().map(|part| part.compare(relation)))
+            }
         }
     }
 }
@@ -202,11 +209,11 @@ impl fmt::Display for PiecewiseLinear {
     }
 }
 
-impl fmt::Display for Tree {
+impl fmt::Display for ExtremumTree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Tree::Leaf(term) => write!(f, "{term}"),
-            Tree::Extremum(which, parts) => {
+            ExtremumTree::Leaf(term) => write!(f, "{term}"),
+            ExtremumTree::Extremum(which, parts) => {
                 f.write_str(if *which == Extremum::Min { "min(" } else { "max(" })?;
                 for (k, part) in parts.iter().enumerate() {
                     write!(f, "{}{part}", if k == 0 { "" } else { ", " })?;
@@ -223,15 +230,17 @@ mod tests {
     use crate::formula::reals;
 
     /// The value at a point, by the definition of minima and maxima.
-    fn value(tree: &Tree, point: &[f64]) -> f64 {
+    fn value(tree: &ExtremumTree, point: &[f64]) -> f64 {
         match tree {
-            Tree::Leaf(term) => {
+            ExtremumTree::Leaf(term) => {
                 let at = |name: &str| point[if name == "x" { 0 } else { 1 }];
                 let terms = term.terms().map(|(var, a)| a.to_f64().value() * at(var.name()));
                 terms.sum::<f64>() + term.constant().to_f64().value()
             }
-            Tree::Extremum(Extremum::Min, parts) => parts.iter().map(|p| value(p, point)).fold(f64::INFINITY, f64::min),
-            Tree::Extremum(Extremum::Max, parts) => {
+            ExtremumTree::Extremum(Extremum::Min, parts) => {
+                parts.iter().map(|p| value(p, point)).fold(f64::INFINITY, f64::min)
+            }
+            ExtremumTree::Extremum(Extremum::Max, parts) => {
                 parts.iter().map(|p| value(p, point)).fold(f64::NEG_INFINITY, f64::max)
             }
         }

@@ -28,32 +28,32 @@ const NODES: [usize; 2] = [7, 5];
 /// Kernels of less weight than this fraction of the tolerance may be missed by the nodes of a triangle.
 const NEGLIGIBLE: f64 = 1e-3;
 
-struct Leaf {
+struct EntropyTriangle {
     value: f64,
     error: f64,
     number: usize,
     triangle: Triangle,
 }
 
-impl Ord for Leaf {
+impl Ord for EntropyTriangle {
     fn cmp(&self, other: &Self) -> Ordering {
         self.error.total_cmp(&other.error).then(other.number.cmp(&self.number))
     }
 }
 
-impl PartialOrd for Leaf {
+impl PartialOrd for EntropyTriangle {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Leaf {
+impl PartialEq for EntropyTriangle {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Leaf {}
+impl Eq for EntropyTriangle {}
 
 impl KernelFamily {
     /// The entropies of the densities of rows of parameters.
@@ -160,7 +160,7 @@ impl RowEntropy<'_> {
     }
 
     /// The integral of r log r over a triangle.
-    fn leaf(&mut self, triangle: Triangle) -> Leaf {
+    fn leaf(&mut self, triangle: Triangle) -> EntropyTriangle {
         let sums = [0, 1].map(|k| {
             let mut sum = 0.0;
             triangle.visit(&self.rules[k], |v, weight| {
@@ -171,7 +171,7 @@ impl RowEntropy<'_> {
             sum
         });
         self.number += 1;
-        Leaf { value: sums[0], error: (sums[0] - sums[1]).abs(), number: self.number, triangle }
+        EntropyTriangle { value: sums[0], error: (sums[0] - sums[1]).abs(), number: self.number, triangle }
     }
 }
 

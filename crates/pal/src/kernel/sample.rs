@@ -27,7 +27,7 @@ impl KernelFamily {
         check_memory(rows.len().saturating_mul(count), 2)?;
         let draw = |(number, row): (usize, &KernelRow)| {
             checkpoint();
-            let sampler = RowSampler::new(self, row)?;
+            let sampler = KernelSampler::new(self, row)?;
             let mut points = Vec::with_capacity(2 * count);
             // One stream per sample: how many numbers a sample takes has no effect on the next.
             let first = (number as u64).wrapping_mul(count as u64);
@@ -42,7 +42,7 @@ impl KernelFamily {
 }
 
 /// One density prepared for sampling.
-struct RowSampler<'s> {
+struct KernelSampler<'s> {
     family: &'s KernelFamily,
     row: &'s KernelRow,
     /// Running sums of the masses of kernels; the last is that of the uniform part.
@@ -69,13 +69,13 @@ fn choose(sums: &[f64], uniform: f64) -> usize {
     sums.partition_point(|sum| *sum <= target).min(sums.len() - 1)
 }
 
-impl<'s> RowSampler<'s> {
-    fn new(family: &'s KernelFamily, row: &'s KernelRow) -> Result<RowSampler<'s>, QueryError> {
+impl<'s> KernelSampler<'s> {
+    fn new(family: &'s KernelFamily, row: &'s KernelRow) -> Result<KernelSampler<'s>, QueryError> {
         let cumulative = running_sums(family.masses(row).into_iter());
         if !(cumulative.last().copied().unwrap_or(0.0) >= f64::MIN_POSITIVE) {
             return Err(QueryError::Impossible);
         }
-        Ok(RowSampler {
+        Ok(KernelSampler {
             family,
             row,
             cumulative,

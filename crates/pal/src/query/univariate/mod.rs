@@ -35,7 +35,7 @@ const SMALL_STEP: f64 = 1.0 / (1 << 17) as f64;
 /// A non-negative polynomial on [0, 1].
 #[derive(Clone, Debug)]
 pub(crate) struct Univariate {
-    projection: Arc<Projection>,
+    projection: Arc<LegendreProjection>,
     /// The factor by which values are multiplied before anything else; 1 unless they are huge or tiny.
     scale: f64,
     /// The Legendre coefficients of the scaled polynomial.
@@ -48,7 +48,7 @@ pub(crate) struct Univariate {
 
 /// The tables that depend on the number of values only.
 #[derive(Debug)]
-struct Projection {
+struct LegendreProjection {
     gauss: Arc<Gauss>,
     /// The coefficients of each value, value by value.
     matrix: Vec<f64>,
@@ -58,16 +58,16 @@ struct Projection {
     recurrence: Vec<[f64; 4]>,
 }
 
-impl Projection {
-    fn with_points(m: usize) -> Arc<Projection> {
-        static KNOWN: OnceLock<Mutex<HashMap<usize, Arc<Projection>>>> = OnceLock::new();
+impl LegendreProjection {
+    fn with_points(m: usize) -> Arc<LegendreProjection> {
+        static KNOWN: OnceLock<Mutex<HashMap<usize, Arc<LegendreProjection>>>> = OnceLock::new();
         let known = KNOWN.get_or_init(Mutex::default);
         // Entries are complete before they are stored, so that a poisoned lock does no harm.
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.entry(m).or_insert_with(|| Arc::new(Projection::compute(m))).clone()
+        known.entry(m).or_insert_with(|| Arc::new(LegendreProjection::compute(m))).clone()
     }
 
-    fn compute(m: usize) -> Projection {
+    fn compute(m: usize) -> LegendreProjection {
         let gauss = Gauss::with_points(m);
         let recurrence: Vec<[f64; 4]> = (0..m)
             .map(|k| k as f64)
@@ -87,7 +87,7 @@ impl Projection {
             sum += w;
             sum
         });
-        Projection { matrix, steps: steps.collect(), recurrence, gauss: gauss.clone() }
+        LegendreProjection { matrix, steps: steps.collect(), recurrence, gauss: gauss.clone() }
     }
 }
 
@@ -97,7 +97,7 @@ impl Univariate {
     /// Values that are not positive count as 0; without values it is the polynomial 0.
     pub fn from_values(values: &[f64]) -> Univariate {
         let m = values.len().max(1);
-        let projection = Projection::with_points(m);
+        let projection = LegendreProjection::with_points(m);
         let mut new =
             Univariate { projection, scale: 1.0, coefficients: vec![0.0; m], partial: vec![0.0; m], noise: 0.0 };
         if !values.is_empty() {
@@ -114,7 +114,7 @@ impl Univariate {
             return;
         }
         if m != self.coefficients.len() {
-            self.projection = Projection::with_points(m);
+            self.projection = LegendreProjection::with_points(m);
             self.partial.resize(m, 0.0);
             self.coefficients.resize(m, 0.0);
         }
