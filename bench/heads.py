@@ -39,17 +39,21 @@ from pal.torch import KernelLayer, SplineLayer
 PAST, AHEAD, FRAMES = 5, 9, 10
 
 
-def scene(folder: Path, number: int):
-    """Windows of tracks: five positions, the last first, and the one three seconds later; with the number of the
-    track."""
+def read_tracks(folder: Path, number: int):
+    """Frames and positions of every track of a scene."""
     tracks = defaultdict(list)
     with (folder / f"scene{number}_trajectories.csv").open() as table:
         for row in csv.DictReader(table):
             tracks[row["trajectory_id"]].append([float(row[key]) for key in ("frame", "x", "y")])
+    return [(np.array(track)[:, 0], np.array(track)[:, 1:]) for track in tracks.values()]
+
+
+def scene(folder: Path, number: int):
+    """Windows of tracks: five positions, the last first, and the one three seconds later; with the number of the
+    track."""
     constraint = pal.read_geojson(folder / f"scene{number}_window_constraints.geojson")
     inputs, targets, groups = [], [], []
-    for group, track in enumerate(tracks.values()):
-        frames, places = np.array(track)[:, 0], np.array(track)[:, 1:]
+    for group, (frames, places) in enumerate(read_tracks(folder, number)):
         for now in range(PAST - 1, len(places) - AHEAD):
             # Tracks have gaps where somebody stood still or left the window.
             if frames[now + AHEAD] - frames[now - PAST + 1] == FRAMES * (AHEAD + PAST - 1):

@@ -24,7 +24,7 @@ from .marginals import Marginals
 from .support import Finite, InRegion
 
 # What parameters mean: weights that were trained with another version make other densities.
-_VERSION = "1"
+_VERSION = "2"
 
 
 class KernelLayer(nn.Module):

@@ -1,48 +1,71 @@
 //! What the parameters of a kernel mixture mean.
 //!
-//! A component has `4 + widths` numbers beside its logit: one logit for each width but the first, the place along both
-//! axes, the logarithms of the scales along both axes before they are limited, and the direction. One more logit, the last
-//! parameter of all, is that of the uniform part.
+//! All components share a frame, with a place, scales and a direction of its own, and each has a place, scales and a
+//! direction inside it. A network that knows roughly where the outputs are says so once, in the frame, and every row of
+//! the data teaches it; when the frame shrinks, the steps of the components inside shrink with it.
 //!
 //! ```text
 //! weights      softmax of all logits; the uniform part has at least UNIFORM
-//! place        c_j = REACH tanh((offset_j + GAIN o_j) / REACH)
-//! scale        s_j = NARROWEST + (WIDEST - NARROWEST) sigmoid(offset + GAIN o_j)
-//! factor       L = [[s_1, 0], [s_2 d, s_2]], with the direction d = GAIN o
+//! widths       softmax of the logits of a component's copies; the widest has at least TAIL
+//! frame        F = [[f_1, 0], [f_2 e, f_2]] at the place c
+//! component    G = [[s_1, 0], [s_2 d, s_2]] at the place p, in the frame
+//! kernel       place c + F p, factor F G with NARROWEST added to its diagonal
 //! ```
 //!
-//! All of this is in coordinates that run from -1 to 1 along both axes of the box around the region. Zeros are broad
-//! kernels at places all over the box, with a uniform part.
+//! All of this is in coordinates that run from -1 to 1 along both axes of the box around the region. Scales are logistic
+//! functions, places and directions hyperbolic tangents of the parameters, so that they have limits. Zeros are a frame as
+//! large as the box, with broad kernels at places all over it and a uniform part.
+//!
+//! Each kind of parameter has a gain, by which it is multiplied first. The usual optimisers change all outputs of a network
+//! by about the same amount per step: weights need large changes, and places must come to rest to a fraction of a scale.
+//!
+//! A component has as many parameters as there are widths, and five more: its logit, one logit for each width but the first,
+//! the place, the scales, the direction. After all components come the logit of the uniform part and the frame: place, scales,
+//! direction.
 
 use super::integral::{Kernel, KernelGradient};
 
 /// The widths of the copies of every kernel, relative to its scales: a narrow bell with wide tails.
-pub(super) const WIDTHS: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
+pub(super) const WIDTHS: [f64; 3] = [1.0, 2.0, 6.0];
 
 /// The least weight of the uniform part: every point of the region stays possible, and no normalising constant is so
 /// small that it loses its digits.
-pub(super) const UNIFORM: f64 = 1e-4;
+pub(super) const UNIFORM: f64 = 1e-3;
+/// The least weight of the widest copy within a component. Likelihoods of rows that were not seen in training depend on
+/// tails that the rows of the training would take away.
+const TAIL: f64 = 0.03;
 
-/// How far from the centre of the box kernels may be placed.
-const REACH: f64 = 1.5;
-/// The limits of scales.
-const NARROWEST: f64 = 0.01;
-const WIDEST: f64 = 2.0;
-/// The scale that a parameter of 0 stands for.
-const SCALE_AT_ZERO: f64 = 0.3;
-/// How far from the centre places at parameters of 0 are.
+/// How far places reach from the centre of the box, and from the centre of the frame.
+const FRAME_REACH: f64 = 1.5;
+const REACH: f64 = 3.0;
+/// How steep directions are at most.
+const STEEPEST: f64 = 8.0;
+/// The limits of scales, of the frame and inside it, and what is added to the scales of kernels.
+const FRAME_SCALES: ScaleRange = ScaleRange { least: 0.03, most: 2.0, at_zero: 1.0 };
+const SCALES: ScaleRange = ScaleRange { least: 0.02, most: 2.0, at_zero: 0.4 };
+const NARROWEST: f64 = 0.004;
+
+/// How far from the centre of the frame places at parameters of 0 are.
 const SPREAD: f64 = 0.6;
 /// The weight of the second to last widths relative to the first one, for parameters of 0.
 const TAIL_AT_ZERO: f64 = 0.2;
 /// The weight of the uniform part relative to all components together, for parameters of 0.
 const UNIFORM_AT_ZERO: f64 = 0.3;
 
-/// How far one unit of a parameter goes: with steps of the usual learning rates places, scales and weights then settle
-/// within some thousand steps.
-const GAIN: f64 = 2.0;
+/// The gains of parameters.
+const LOGIT_GAIN: f64 = 12.0;
+const TAIL_GAIN: f64 = 6.0;
+const PLACE_GAIN: f64 = 1.0;
+const SCALE_GAIN: f64 = 4.0;
+const DIRECTION_GAIN: f64 = 4.0;
+const FRAME_PLACE_GAIN: f64 = 1.0;
+const FRAME_SCALE_GAIN: f64 = 3.0;
+const FRAME_DIRECTION_GAIN: f64 = 3.0;
 
 /// The number of parameters of a component.
-pub(super) const PER_COMPONENT: usize = WIDTHS.len() + 5;
+const PER_COMPONENT: usize = WIDTHS.len() + 5;
+/// The number of parameters after those of the components.
+const SHARED: usize = 6;
 
 /// The parts of the parameters of a component.
 const LOGIT: usize = 0;
@@ -50,6 +73,17 @@ const TAILS: usize = 1;
 const PLACE: usize = WIDTHS.len();
 const SCALE: usize = PLACE + 2;
 const DIRECTION: usize = SCALE + 2;
+
+/// The parts of what comes after all components.
+const UNIFORM_LOGIT: usize = 0;
+const FRAME_PLACE: usize = 1;
+const FRAME_SCALE: usize = 3;
+const FRAME_DIRECTION: usize = 5;
+
+/// The number of parameters of a mixture.
+pub(super) fn num_params(components: usize) -> usize {
+    components * PER_COMPONENT + SHARED
+}
 
 /// The mixture that one row of parameters stands for.
 #[derive(Clone, Debug)]
@@ -60,6 +94,7 @@ pub(crate) struct KernelRow {
     pub weights: Vec<f64>,
     /// The weight of the uniform part.
     pub uniform: f64,
+    frame: Frame,
     components: Vec<ComponentState>,
 }
 
@@ -70,11 +105,29 @@ struct ComponentState {
     weight: f64,
     /// The softmax over widths.
     tails: [f64; WIDTHS.len()],
-    kernel: Kernel,
-    direction: f64,
-    /// The derivatives of places and scales with respect to their parameters.
-    place_slope: [f64; 2],
-    scale_slope: [f64; 2],
+    frame: Frame,
+}
+
+/// A place, scales and a direction, with their derivatives with respect to the parameters.
+#[derive(Clone, Debug)]
+struct Frame {
+    place: [Limited; 2],
+    scale: [Limited; 2],
+    direction: Limited,
+}
+
+/// A function of one parameter, with its derivative.
+#[derive(Clone, Copy, Debug)]
+struct Limited {
+    value: f64,
+    slope: f64,
+}
+
+/// The limits of scales, and the scale that a parameter of 0 stands for.
+struct ScaleRange {
+    least: f64,
+    most: f64,
+    at_zero: f64,
 }
 
 /// The derivatives of one number with respect to a mixture.
@@ -87,11 +140,9 @@ pub(super) struct MixtureGradient {
     pub uniform: f64,
 }
 
-/// The constants that are added to parameters, so that zeros are a broad density.
+/// The constants that are added to parameters times their gains, so that zeros are a broad density.
 pub(super) fn offset(components: usize) -> Vec<f64> {
-    let mut offset = Vec::with_capacity(components * PER_COMPONENT + 1);
-    let scale = SCALE_AT_ZERO - NARROWEST;
-    let scale = (scale / (WIDEST - NARROWEST - scale)).ln();
+    let mut offset = Vec::with_capacity(num_params(components));
     for component in 0..components {
         let mut numbers = [0.0; PER_COMPONENT];
         numbers[TAILS..PLACE].fill(TAIL_AT_ZERO.ln());
@@ -101,10 +152,13 @@ pub(super) fn offset(components: usize) -> Vec<f64> {
             let place = SPREAD * (2.0 * (0.5 + component as f64 * step).fract() - 1.0);
             numbers[PLACE + j] = REACH * (place / REACH).atanh();
         }
-        numbers[SCALE..DIRECTION].fill(scale);
+        numbers[SCALE..DIRECTION].fill(SCALES.offset());
         offset.extend(numbers);
     }
-    offset.push((components as f64 * UNIFORM_AT_ZERO).ln());
+    let mut shared = [0.0; SHARED];
+    shared[UNIFORM_LOGIT] = (components as f64 * UNIFORM_AT_ZERO).ln();
+    shared[FRAME_SCALE..FRAME_DIRECTION].fill(FRAME_SCALES.offset());
+    offset.extend(shared);
     offset
 }
 
@@ -115,77 +169,146 @@ fn softmax<const N: usize>(logits: [f64; N]) -> [f64; N] {
     values.map(|value| value / sum)
 }
 
+impl ScaleRange {
+    fn offset(&self) -> f64 {
+        ((self.at_zero - self.least) / (self.most - self.at_zero)).ln()
+    }
+
+    /// The scale of a parameter with its gain and offset.
+    fn at(&self, theta: f64, gain: f64) -> Limited {
+        let sigmoid = 1.0 / (1.0 + (-theta).exp());
+        let range = self.most - self.least;
+        Limited { value: self.least + range * sigmoid, slope: gain * range * sigmoid * (1.0 - sigmoid) }
+    }
+}
+
+impl Limited {
+    /// `limit tanh(theta / limit)`.
+    fn new(theta: f64, limit: f64, gain: f64) -> Limited {
+        let tanh = (theta / limit).tanh();
+        Limited { value: limit * tanh, slope: gain * (1.0 - tanh * tanh) }
+    }
+}
+
+impl Frame {
+    /// The kernel that has the numbers of a component inside this frame.
+    fn kernel(&self, inner: &Frame) -> Kernel {
+        let [f1, f2] = self.scale.map(|scale| scale.value);
+        let [s1, s2] = inner.scale.map(|scale| scale.value);
+        let (e, d) = (self.direction.value, inner.direction.value);
+        let [p1, p2] = inner.place.map(|place| place.value);
+        Kernel {
+            place: [self.place[0].value + f1 * p1, self.place[1].value + f2 * (p2 + e * p1)],
+            factor: [f1 * s1 + NARROWEST, f2 * (e * s1 + s2 * d), f2 * s2 + NARROWEST],
+        }
+    }
+
+    /// The vector-Jacobian product of [`Frame::kernel`]: the derivatives with respect to the parameters of place, scales
+    /// and direction, of the component and of the frame.
+    fn pull_back(&self, inner: &Frame, from: &KernelGradient) -> [[f64; 5]; 2] {
+        let [f1, f2] = self.scale.map(|scale| scale.value);
+        let [s1, s2] = inner.scale.map(|scale| scale.value);
+        let (e, d) = (self.direction.value, inner.direction.value);
+        let [p1, p2] = inner.place.map(|place| place.value);
+        let ([x, y], [a, b, c]) = (from.place, from.factor);
+        let of_inner = [x * f1 + y * f2 * e, y * f2, a * f1 + b * f2 * e, (c + b * d) * f2, b * f2 * s2];
+        let of_frame =
+            [x, y, x * p1 + a * s1, y * (p2 + e * p1) + b * (e * s1 + s2 * d) + c * s2, (y * p1 + b * s1) * f2];
+        [inner.times_slopes(of_inner), self.times_slopes(of_frame)]
+    }
+
+    fn times_slopes(&self, mut gradient: [f64; 5]) -> [f64; 5] {
+        let all = [self.place[0], self.place[1], self.scale[0], self.scale[1], self.direction];
+        gradient.iter_mut().zip(all).for_each(|(part, number)| *part *= number.slope);
+        gradient
+    }
+}
+
 impl KernelRow {
     /// The mixture of one row of finite parameters with offsets that belong to them.
     pub fn new(params: &[f64], offset: &[f64]) -> KernelRow {
-        let theta = |k: usize| GAIN * params[k] + offset[k];
-        let last = params.len() - 1;
-        let count = last / PER_COMPONENT;
-        let logits = (0..count).map(|m| theta(m * PER_COMPONENT + LOGIT)).chain([theta(last)]);
+        let theta = |k: usize, gain: f64| gain * params[k] + offset[k];
+        let shared = params.len() - SHARED;
+        let count = shared / PER_COMPONENT;
+        let logits = (0..count).map(|m| m * PER_COMPONENT + LOGIT).chain([shared + UNIFORM_LOGIT]);
+        let logits = logits.map(|k| theta(k, LOGIT_GAIN));
         let most = logits.clone().fold(f64::NEG_INFINITY, f64::max);
         let mut weights: Vec<f64> = logits.map(|logit| (logit - most).exp()).collect();
         let sum: f64 = weights.iter().sum();
         weights.iter_mut().for_each(|weight| *weight /= sum);
+        let frame = Frame {
+            place: [0, 1].map(|j| {
+                Limited::new(theta(shared + FRAME_PLACE + j, FRAME_PLACE_GAIN), FRAME_REACH, FRAME_PLACE_GAIN)
+            }),
+            scale: [0, 1].map(|j| FRAME_SCALES.at(theta(shared + FRAME_SCALE + j, FRAME_SCALE_GAIN), FRAME_SCALE_GAIN)),
+            direction: Limited::new(
+                theta(shared + FRAME_DIRECTION, FRAME_DIRECTION_GAIN),
+                STEEPEST,
+                FRAME_DIRECTION_GAIN,
+            ),
+        };
         let mut row = KernelRow {
             kernels: Vec::with_capacity(count * WIDTHS.len()),
             weights: Vec::with_capacity(count * WIDTHS.len()),
             uniform: UNIFORM + (1.0 - UNIFORM) * weights[count],
             components: Vec::with_capacity(count),
+            frame,
         };
         for (m, weight) in weights[..count].iter().enumerate() {
             let at = m * PER_COMPONENT;
             let mut tails = [0.0; WIDTHS.len()];
-            tails.iter_mut().enumerate().skip(1).for_each(|(k, tail)| *tail = theta(at + TAILS + k - 1));
+            tails.iter_mut().enumerate().skip(1).for_each(|(k, tail)| *tail = theta(at + TAILS + k - 1, TAIL_GAIN));
             let tails = softmax(tails);
-            let tanh = [0, 1].map(|j| (theta(at + PLACE + j) / REACH).tanh());
-            let sigmoid = [0, 1].map(|j| 1.0 / (1.0 + (-theta(at + SCALE + j)).exp()));
-            let scale = sigmoid.map(|s| NARROWEST + (WIDEST - NARROWEST) * s);
-            let direction = theta(at + DIRECTION);
-            let kernel = Kernel { place: tanh.map(|t| REACH * t), factor: [scale[0], scale[1] * direction, scale[1]] };
-            for (width, tail) in WIDTHS.iter().zip(tails) {
+            let inner = Frame {
+                place: [0, 1].map(|j| Limited::new(theta(at + PLACE + j, PLACE_GAIN), REACH, PLACE_GAIN)),
+                scale: [0, 1].map(|j| SCALES.at(theta(at + SCALE + j, SCALE_GAIN), SCALE_GAIN)),
+                direction: Limited::new(theta(at + DIRECTION, DIRECTION_GAIN), STEEPEST, DIRECTION_GAIN),
+            };
+            let kernel = row.frame.kernel(&inner);
+            for (k, (width, tail)) in WIDTHS.iter().zip(tails).enumerate() {
                 row.kernels.push(Kernel { place: kernel.place, factor: kernel.factor.map(|entry| width * entry) });
-                row.weights.push((1.0 - UNIFORM) * weight * tail);
+                row.weights.push((1.0 - UNIFORM) * weight * ((1.0 - TAIL) * tail + least_tail(k)));
             }
-            row.components.push(ComponentState {
-                weight: *weight,
-                tails,
-                kernel,
-                direction,
-                place_slope: tanh.map(|t| 1.0 - t * t),
-                scale_slope: sigmoid.map(|s| (WIDEST - NARROWEST) * s * (1.0 - s)),
-            });
+            row.components.push(ComponentState { weight: *weight, tails, frame: inner });
         }
         row
     }
 
     /// The vector-Jacobian product: writes the derivatives with respect to the parameters.
     pub fn pull_back(&self, from: &MixtureGradient, gradient: &mut [f64]) {
-        let last = gradient.len() - 1;
+        let (of_components, of_shared) = gradient.split_at_mut(self.components.len() * PER_COMPONENT);
         let softmax_uniform = (self.uniform - UNIFORM) / (1.0 - UNIFORM);
         let uniform = from.uniform * (self.uniform - UNIFORM);
         let total: f64 = from.weights.iter().sum::<f64>() + uniform;
-        gradient[last] = uniform - softmax_uniform * total;
-        for (m, component) in self.components.iter().enumerate() {
+        of_shared.fill(0.0);
+        of_shared[UNIFORM_LOGIT] = LOGIT_GAIN * (uniform - softmax_uniform * total);
+        for (m, (component, out)) in self.components.iter().zip(of_components.chunks_mut(PER_COMPONENT)).enumerate() {
             let kernels = m * WIDTHS.len()..(m + 1) * WIDTHS.len();
-            let out = &mut gradient[m * PER_COMPONENT..(m + 1) * PER_COMPONENT];
             let weights = &from.weights[kernels.clone()];
-            let sum: f64 = weights.iter().sum();
-            out[LOGIT] = sum - component.weight * total;
+            out[LOGIT] = LOGIT_GAIN * (weights.iter().sum::<f64>() - component.weight * total);
+            // What is left of the derivatives where the least weight of a width takes no part.
+            let mut parts = [0.0; WIDTHS.len()];
+            for (k, part) in parts.iter_mut().enumerate() {
+                let chosen = (1.0 - TAIL) * component.tails[k];
+                *part = if chosen > 0.0 { weights[k] * chosen / (chosen + least_tail(k)) } else { 0.0 };
+            }
+            let sum: f64 = parts.iter().sum();
             for k in 1..WIDTHS.len() {
-                out[TAILS + k - 1] = weights[k] - component.tails[k] * sum;
+                out[TAILS + k - 1] = TAIL_GAIN * (parts[k] - component.tails[k] * sum);
             }
-            let (mut place, mut factor) = ([0.0; 2], [0.0; 3]);
+            let mut of_kernel = KernelGradient::default();
             for (kernel, width) in from.kernels[kernels].iter().zip(WIDTHS) {
-                place.iter_mut().zip(kernel.place).for_each(|(sum, part)| *sum += part);
-                factor.iter_mut().zip(kernel.factor).for_each(|(sum, part)| *sum += width * part);
+                of_kernel.place.iter_mut().zip(kernel.place).for_each(|(sum, part)| *sum += part);
+                of_kernel.factor.iter_mut().zip(kernel.factor).for_each(|(sum, part)| *sum += width * part);
             }
-            for j in 0..2 {
-                out[PLACE + j] = place[j] * component.place_slope[j];
-            }
-            out[SCALE] = factor[0] * component.scale_slope[0];
-            out[SCALE + 1] = (factor[2] + factor[1] * component.direction) * component.scale_slope[1];
-            out[DIRECTION] = factor[1] * component.kernel.factor[2];
+            let [of_inner, of_frame] = self.frame.pull_back(&component.frame, &of_kernel);
+            out[PLACE..].copy_from_slice(&of_inner);
+            of_shared[FRAME_PLACE..].iter_mut().zip(of_frame).for_each(|(sum, part)| *sum += part);
         }
-        gradient.iter_mut().for_each(|part| *part *= GAIN);
     }
+}
+
+/// The weight that a width has whatever the parameters are.
+fn least_tail(width: usize) -> f64 {
+    if width + 1 == WIDTHS.len() { TAIL } else { 0.0 }
 }

@@ -29,9 +29,10 @@ fn family(components: usize) -> KernelFamily {
     KernelFamily::new(&region(room().1), &KernelSettings { components }).unwrap()
 }
 
+/// Parameters of the size that networks have: with their gains they move kernels far from where zeros put them.
 fn random_params(family: &KernelFamily, rows: usize, seed: u64) -> Vec<f64> {
     let mut stream = Stream::new(seed, 0);
-    (0..rows * family.num_params()).map(|_| stream.normal()).collect()
+    (0..rows * family.num_params()).map(|_| 0.25 * stream.normal()).collect()
 }
 
 /// The mass of a kernel of dyadic numbers by the exact integrator: its polynomial over the region and the sides of its
