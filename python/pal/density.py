@@ -118,7 +118,7 @@ class Marginal:
 class Density:
     """One density on a constraint: made by a family from one parameter vector, or by conditioning another density.
 
-    >>> import pal
+    >>> import numpy as np, pal
     >>> x, y = pal.reals("x", "y")
     >>> triangle = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
     >>> uniform = pal.SumOfSquares(triangle, degree=1, components=1).density([0, 0, 0, 0])

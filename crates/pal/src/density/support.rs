@@ -100,9 +100,8 @@ impl Support {
     /// Elements of this support on which a stronger constraint over the reals holds.
     pub(crate) fn of_elements(constraint: Constraint, mesh: Mesh) -> Result<Support, DensityError> {
         let membership = constraint.membership()?;
-        let chart = Chart::identity(constraint.reals.len());
         let part = Part { assignment: vec![None; constraint.booleans.len()], mesh: Arc::new(mesh) };
-        Ok(Support { constraint, membership, chart, part, anchors: OnceLock::new() })
+        Ok(Support { constraint, membership, part, anchors: OnceLock::new() })
     }
 
     /// The constraint that the support satisfies.

@@ -270,7 +270,7 @@ impl MixedDensity {
                 joint => joint.ln() - integrals[at][m].ln() - mass.ln(),
             };
             let log_weights = masses.iter().enumerate().map(log).collect();
-            parts.push((mass, at, Density::new(part.support.clone(), self.functions.clone(), log_weights)));
+            parts.push((mass, at, Density::new(part.support.clone(), self.functions.clone(), log_weights, None)));
         }
         parts
     }

@@ -129,7 +129,7 @@ impl ModeSearch<'_> {
                 candidates.push(assignment);
             }
         }
-        let bound = Density::new(support.parts[part].support.clone(), functions.clone(), bounds);
+        let bound = Density::new(support.parts[part].support.clone(), functions.clone(), bounds, None);
         let mode = bound.mode(&self.options)?;
         self.nodes += mode.nodes;
         if mode.stop != ModeStop::Certified {

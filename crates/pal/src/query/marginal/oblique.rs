@@ -111,7 +111,7 @@ impl Shear {
             }
         }
         let cell_ends = vec![elements.len()];
-        Ok(Mesh { grid, cells: 1, elements, cell_ends })
+        Ok(Mesh { grid, cells: 1, elements, cell_ends, undecided: vec![None] })
     }
 
     fn simplex(&self, element: &Element, mut vertices: Vec<f64>, volume: f64) -> Element {
