@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::error::BatchError;
 use super::map::{CellIndex, CellScalar};
-use crate::double_double::RELATIVE_ERROR;
 use crate::formula::{Constraint, Formula, ImagePoint, Linear, Membership, Substitution, Var};
 use crate::number::{self, Rational};
 use crate::region::planar::{AxisLine, Corner, Doubt, split};
@@ -211,16 +210,17 @@ impl Window {
         let turned = self.turn != [1.0, 0.0];
         let turn = self.turn.map(N::from_float);
         let squares = turn[0].times(&turn[0]).plus(&turn[1].times(&turn[1]));
-        let polygons = N::polygons(cells.polygons());
+        let polygons = N::kept(cells.polygons());
+        let centre = [self.centre[0], self.centre[1]];
         let piece = |index: u32| {
             let corners = polygons[index as usize].iter().map(|corner| {
-                let [(x, x_error), (y, y_error)] = [0, 1].map(|j| corner.at[j].minus_float(self.centre[j]));
-                let error = [corner.error[0] + x_error, corner.error[1] + y_error];
+                let moved = N::seen_from(corner, centre);
                 if !turned {
-                    return Corner::new([x, y], error);
+                    return moved;
                 }
-                let u = turn[0].times(&x).plus(&turn[1].times(&y)).over(&squares);
-                let v = turn[0].times(&y).minus(&turn[1].times(&x)).over(&squares);
+                let ([x, y], error) = (&moved.at, moved.error);
+                let u = turn[0].times(x).plus(&turn[1].times(y)).over(&squares);
+                let v = turn[0].times(y).minus(&turn[1].times(x)).over(&squares);
                 if N::EXACT {
                     return Corner::new([u, v], [0.0; 2]);
                 }
@@ -228,7 +228,7 @@ impl Window {
                 // Where squares are close to overflow or underflow, nothing is certain.
                 let safe = (1e-200..1e200).contains(&squares.rounded());
                 let factor = if safe { (a + b) / squares.rounded() } else { f64::NAN };
-                let error = 1.01 * factor * (error[0].max(error[1]) + 32.0 * RELATIVE_ERROR * size);
+                let error = 1.01 * factor * (error[0].max(error[1]) + 8.0 * N::ROUNDING * size);
                 Corner::new([u, v], [error; 2])
             });
             corners.collect()
