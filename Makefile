@@ -12,7 +12,7 @@ ifdef PAL_DATA
 export PAL_DATA
 endif
 
-.PHONY: help demo test test-gpu test-wmi test-densities test-scale test-python lint-python wheel wheel-bounds docs pictures
+.PHONY: help demo test test-gpu test-wmi test-densities test-scale test-windows test-python lint-python wheel wheel-bounds docs pictures
 .PHONY: deny msrv package static workflows coverage bench bench-python clean
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo 'make test-densities  densities of high degree and many samples, in an optimised build (part of make test)'
 	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu needs none'
 	@echo 'make test-scale      ten million samples on every map and star, a million per mode (ten minutes)'
+	@echo 'make test-windows    a hundred thousand windows of a map against exact arithmetic (part of make test-scale)'
 	@echo 'make test-python     tests, doctests and examples of the Python package, and its wheel (part of make test)'
 	@echo 'make lint-python     ruff and mypy on the Python code (part of make test)'
 	@echo 'make docs            build the documentation into target/site, strictly, with all links checked'
@@ -74,6 +75,11 @@ test-gpu:
 # several densities, none of which may have a higher density than the mode.
 test-scale:
 	$(CARGO) test --profile quick -p pal --test density_scale --test density_modes -- --include-ignored --nocapture
+	$(MAKE) test-windows
+
+# Compares a hundred thousand windows of a map, in all positions that fast cuts might mistake, with the general path.
+test-windows:
+	$(CARGO) test --profile quick -p pal --lib a_hundred_thousand_windows -- --include-ignored --nocapture
 
 # A virtual environment with everything that the extras of the package ask for. The torch that the package index has for
 # Linux is built for CUDA and depends on 2 GB of libraries that tests on a CPU never call. It is installed without them
@@ -142,6 +148,7 @@ bench-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
 	$(VENV)/bin/python bench/python_step.py
 	$(VENV)/bin/python bench/regions.py
+	$(if $(PAL_DATA),$(VENV)/bin/python bench/kernels.py,@echo 'bench/kernels.py skipped: PAL_DATA is not set')
 
 # What only releases and maintenance need. None of it is part of `make test`.
 deny:

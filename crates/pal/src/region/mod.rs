@@ -339,7 +339,7 @@ impl Region {
     pub(crate) fn polygons(&self) -> Result<Vec<Vec<[Rational; 2]>>, Unbounded> {
         let polygons = CellPolygons::new(&self.decompose()?);
         let corners = |polygon: &Vec<planar::Corner<Rational>>| polygon.iter().map(|c| c.at.clone()).collect();
-        Ok(Rational::polygons(&polygons).iter().map(corners).collect())
+        Ok(polygons.exact().iter().map(corners).collect())
     }
 
     /// The smallest box that contains the region, exactly; `None` for a region without volume.

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use super::error::BatchError;
 use super::window::exact;
-use crate::double_double::RELATIVE_ERROR;
 use crate::formula::{Constraint, Formula, Linear, Var};
 use crate::number::Rational;
 use crate::region::planar::{Corner, Doubt, Scalar, certain_sign};
@@ -119,8 +118,8 @@ fn clip<N: Scalar>(normal: [f64; 2], offset: f64, polygon: &[Corner<N>]) -> Resu
             let magnitude = terms[0].rounded().abs() + terms[1].rounded().abs() + offset.abs();
             let inherited = normal[0].abs() * corner.error[0] + normal[1].abs() * corner.error[1];
             let exact = terms.iter().all(|term| term.rounded() == 0.0) && offset == 0.0 && inherited == 0.0;
-            let rounding = if exact { 0.0 } else { 16.0 * RELATIVE_ERROR * magnitude + f64::MIN_POSITIVE };
-            certain_sign(value.rounded(), inherited + rounding)?
+            let rounding = if exact { 0.0 } else { 16.0 * N::ROUNDING * magnitude + f64::MIN_POSITIVE };
+            certain_sign(value.rounded(), inherited + rounding, N::ROUNDING)?
         };
         any_inside |= sign == Ordering::Less;
         values.push((value, sign));
@@ -159,12 +158,12 @@ fn crossing<N: Scalar>(from: &Corner<N>, to: &Corner<N>, p: &N, q: &N, normal: [
             let size = [0, 1].map(|k| {
                 let reach = from.at[k].rounded().abs().max(to.at[k].rounded().abs());
                 let error = from.error[k].max(to.error[k]);
-                normal[k].abs() * (error + 32.0 * RELATIVE_ERROR * reach)
+                normal[k].abs() * (error + 32.0 * N::ROUNDING * reach)
             });
-            let values = 32.0 * RELATIVE_ERROR * (p.rounded().abs() + q.rounded().abs());
+            let values = 32.0 * N::ROUNDING * (p.rounded().abs() + q.rounded().abs());
             let shift = (size[0] + size[1] + values + f64::MIN_POSITIVE) / p.minus(q).rounded().abs();
             let rise = rise.rounded().abs();
-            let rounding = 32.0 * RELATIVE_ERROR * (from.at[axis].rounded().abs() + rise);
+            let rounding = 32.0 * N::ROUNDING * (from.at[axis].rounded().abs() + rise);
             corner.error[axis] = from.error[axis].max(to.error[axis]) + 4.0 * shift * rise + rounding;
         }
     }

@@ -11,7 +11,7 @@ use super::merge::merged;
 use super::obstacles::{ObstacleCorner, Obstacles};
 use super::window::Window;
 use super::{BatchRow, RegionBatch};
-use crate::double_double::DoubleDouble;
+use crate::double_double::{DoubleDouble, two_sum};
 use crate::formula::{Membership, Relation};
 use crate::number::Rational;
 use crate::region::planar::{Corner, Scalar};
@@ -61,17 +61,59 @@ pub(crate) struct CellPolygons {
     exact: Vec<Vec<Corner<Rational>>>,
 }
 
-/// A number that polygons of cells are kept in.
+/// A number that polygons of cells are cut in.
 pub(crate) trait CellScalar: Scalar {
+    /// The numbers that polygons are kept in.
+    type Kept: Scalar;
+    /// The polygons of cells as they are kept.
+    fn kept(cells: &CellPolygons) -> &[Vec<Corner<Self::Kept>>];
+    /// A corner in coordinates that are 0 at a centre.
+    fn seen_from(corner: &Corner<Self::Kept>, centre: [f64; 2]) -> Corner<Self>;
     /// The polygons of cells in these numbers.
-    fn polygons(cells: &CellPolygons) -> &[Vec<Corner<Self>>];
+    fn polygons(cells: &CellPolygons) -> Vec<Vec<Corner<Self>>> {
+        let corner = |corner: &Corner<Self::Kept>| Self::seen_from(corner, [0.0; 2]);
+        Self::kept(cells).iter().map(|polygon| polygon.iter().map(corner).collect()).collect()
+    }
     /// The coordinates of a corner of an obstacle, with bounds on their errors.
     fn coordinates(corner: &ObstacleCorner) -> [(Self, f64); 2];
 }
 
-impl CellScalar for DoubleDouble {
-    fn polygons(cells: &CellPolygons) -> &[Vec<Corner<DoubleDouble>>] {
+/// float64 numbers are rounded once, after the centre has been subtracted: close to it they keep all of their digits.
+impl CellScalar for f64 {
+    type Kept = DoubleDouble;
+
+    fn kept(cells: &CellPolygons) -> &[Vec<Corner<DoubleDouble>>] {
         &cells.near
+    }
+
+    #[inline(always)]
+    fn seen_from(corner: &Corner<DoubleDouble>, centre: [f64; 2]) -> Corner<f64> {
+        let (mut at, mut error) = ([0.0; 2], corner.error);
+        for j in 0..2 {
+            let (high, rest) = two_sum(corner.at[j].high, -centre[j]);
+            // The sum of the small parts may itself be rounded.
+            let low = rest + corner.at[j].low;
+            let (sum, left) = two_sum(high, low);
+            at[j] = sum;
+            error[j] += left.abs() + f64::EPSILON * low.abs();
+        }
+        Corner::new(at, error)
+    }
+
+    fn coordinates(corner: &ObstacleCorner) -> [(f64, f64); 2] {
+        [0, 1].map(|j| (corner.near[j], corner.error[j]))
+    }
+}
+
+impl CellScalar for DoubleDouble {
+    type Kept = DoubleDouble;
+
+    fn kept(cells: &CellPolygons) -> &[Vec<Corner<DoubleDouble>>] {
+        &cells.near
+    }
+
+    fn seen_from(corner: &Corner<DoubleDouble>, centre: [f64; 2]) -> Corner<DoubleDouble> {
+        moved(corner, centre)
     }
 
     fn coordinates(corner: &ObstacleCorner) -> [(DoubleDouble, f64); 2] {
@@ -80,8 +122,14 @@ impl CellScalar for DoubleDouble {
 }
 
 impl CellScalar for Rational {
-    fn polygons(cells: &CellPolygons) -> &[Vec<Corner<Rational>>] {
+    type Kept = Rational;
+
+    fn kept(cells: &CellPolygons) -> &[Vec<Corner<Rational>>] {
         &cells.exact
+    }
+
+    fn seen_from(corner: &Corner<Rational>, centre: [f64; 2]) -> Corner<Rational> {
+        moved(corner, centre)
     }
 
     fn coordinates(corner: &ObstacleCorner) -> [(Rational, f64); 2] {
@@ -89,7 +137,18 @@ impl CellScalar for Rational {
     }
 }
 
+/// A corner in coordinates that are 0 at a centre.
+fn moved<N: Scalar>(corner: &Corner<N>, centre: [f64; 2]) -> Corner<N> {
+    let [(x, x_error), (y, y_error)] = [0, 1].map(|j| corner.at[j].minus_float(centre[j]));
+    Corner::new([x, y], [corner.error[0] + x_error, corner.error[1] + y_error])
+}
+
 impl CellPolygons {
+    /// The exact polygons.
+    pub fn exact(&self) -> &[Vec<Corner<Rational>>] {
+        &self.exact
+    }
+
     /// The polygons of cells in the plane, joined where they are convex together.
     pub fn new(cells: &[Cell]) -> CellPolygons {
         let mut polygons = CellPolygons::default();

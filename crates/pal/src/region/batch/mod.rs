@@ -60,6 +60,8 @@ enum BatchRow {
     HalfSpaces(Arc<HalfSpaceUnion>),
 }
 
+/// The relative error that areas may have.
+const AREA_ERROR: f64 = 1e-13;
 /// The least number of rows for which other threads are asked.
 const PARALLEL: usize = 64;
 
@@ -326,7 +328,7 @@ impl RegionBatch {
             grid.cut(&piece, &mut memory, &mut |i, j, part| {
                 area += match part {
                     BinPart::Full => 1.0,
-                    BinPart::Polygon(corners) => grid.trapezoids([i, j], corners, &mut trapezoids)?,
+                    BinPart::Polygon(corners) => grid.trapezoids([i, j], corners, AREA_ERROR, &mut trapezoids)?,
                 };
                 Ok(())
             })?;
@@ -349,7 +351,7 @@ impl RegionBatch {
                 return Some(window.visible_pieces(map.obstacles()?, &map.membership, ends));
             }
             BatchRow::Whole(map) => match map.cells() {
-                Ok(cells) => pieces.extend_from_slice(N::polygons(cells.polygons())),
+                Ok(cells) => pieces = N::polygons(cells.polygons()),
                 Err(_) => pieces = self.pieces_within(row, ends)?,
             },
             BatchRow::HalfSpaces(union) => match union.clip(grid.box_corners()) {
@@ -365,7 +367,7 @@ impl RegionBatch {
     fn pieces_within<N: CellScalar>(&self, row: usize, ends: &[[Rational; 2]; 2]) -> Option<Vec<Vec<Corner<N>>>> {
         let region = self.region_within(row, ends).ok()?;
         let polygons = CellPolygons::new(&region.decompose().ok()?);
-        Some(N::polygons(&polygons).to_vec())
+        Some(N::polygons(&polygons))
     }
 
     /// The part of a row in a box, as a region.

@@ -13,7 +13,6 @@ use std::cmp::Ordering;
 use super::map::CellScalar;
 use super::obstacles::{ObstacleCorner, Obstacles, compare, turn};
 use super::window::{LocalFrame, Window};
-use crate::double_double::RELATIVE_ERROR;
 use crate::formula::{Formula, Linear, Membership, Var};
 use crate::number::Rational;
 use crate::region::planar::{Corner, Doubt};
@@ -60,6 +59,9 @@ fn standing(corners: &[ObstacleCorner], piece: &[u32], viewer: &ObstacleCorner) 
     }
 }
 
+/// The largest relative error of operations with which ends of rays are known closely enough; float64 is not.
+const ROUNDING_OF_RAYS: f64 = 1e-20;
+
 /// Convex pieces, corner by corner.
 type Pieces<N> = Vec<Vec<Corner<N>>>;
 
@@ -73,6 +75,9 @@ impl Window {
     ) -> Result<Pieces<N>, Doubt> {
         if !membership.contains(&self.centre) {
             return Ok(Vec::new());
+        }
+        if !N::EXACT && N::ROUNDING > ROUNDING_OF_RAYS {
+            return Err(Doubt);
         }
         let [low, high] = self.reach();
         let near = obstacles.near(low, high);
@@ -257,12 +262,12 @@ impl View<'_> {
         }
         let size = |v: &[N; 2]| v[0].rounded().abs() + v[1].rounded().abs();
         let wrong = a.error.iter().chain(&b.error).chain(&d.error).fold(0.0, |sum, e| sum + e);
-        let product = |v: f64| 2.0 * wrong * (v + size(&along) + wrong) + 16.0 * RELATIVE_ERROR * v * size(&along);
+        let product = |v: f64| 2.0 * wrong * (v + size(&along) + wrong) + 16.0 * N::ROUNDING * v * size(&along);
         let errors = [product(size(&a.away)), product(size(&d.away))];
         let (t, below) = (t.rounded().abs(), below.rounded().abs());
         // A ray that is almost parallel to the edge is in doubt.
         let divided = if below > 4.0 * errors[1] { 2.0 * (errors[0] + t * errors[1]) / below } else { f64::NAN };
-        let error = size(&d.away) * (divided + 16.0 * RELATIVE_ERROR * t) + 2.0 * t * wrong;
+        let error = size(&d.away) * (divided + 16.0 * N::ROUNDING * t) + 2.0 * t * wrong;
         RayEnd { away, error: [1.01 * error + f64::MIN_POSITIVE; 2] }
     }
 

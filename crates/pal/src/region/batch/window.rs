@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::error::BatchError;
 use super::map::{CellIndex, CellScalar};
-use crate::double_double::RELATIVE_ERROR;
 use crate::formula::{Constraint, Formula, ImagePoint, Linear, Membership, Substitution, Var};
 use crate::number::{self, Rational};
 use crate::region::planar::{AxisLine, Corner, Doubt, split};
@@ -225,11 +224,12 @@ impl Window {
     /// The cells of the map that may meet the window, in local coordinates.
     fn cells_near<N: CellScalar>(&self, cells: &CellIndex) -> Vec<Vec<Corner<N>>> {
         let [low, high] = self.reach();
-        let (local, polygons) = (LocalFrame::<N>::new(self), N::polygons(cells.polygons()));
+        let (local, polygons) = (LocalFrame::<N>::new(self), N::kept(cells.polygons()));
+        let centre = [self.centre[0], self.centre[1]];
         let piece = |index: u32| {
             let corners = polygons[index as usize].iter().map(|corner| {
-                let [(x, x_error), (y, y_error)] = [0, 1].map(|j| corner.at[j].minus_float(self.centre[j]));
-                local.corner([x, y], [corner.error[0] + x_error, corner.error[1] + y_error])
+                let moved = N::seen_from(corner, centre);
+                local.corner(moved.at, moved.error)
             });
             corners.collect()
         };
@@ -269,7 +269,7 @@ impl<N: CellScalar> LocalFrame<N> {
             return Corner::new([u, v], [0.0; 2]);
         }
         let size = x.rounded().abs() + y.rounded().abs();
-        let error = 1.01 * self.factor * (error[0].max(error[1]) + 32.0 * RELATIVE_ERROR * size);
+        let error = 1.01 * self.factor * (error[0].max(error[1]) + 8.0 * N::ROUNDING * size);
         Corner::new([u, v], [error; 2])
     }
 }

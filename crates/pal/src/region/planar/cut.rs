@@ -95,6 +95,23 @@ impl<N: Scalar> PlanarGrid<N> {
         })
     }
 
+    /// The part of a convex polygon in one bin.
+    pub fn part_in<'m>(
+        &self,
+        bin: [usize; 2],
+        polygon: &[Corner<N>],
+        memory: &'m mut CutMemory<N>,
+    ) -> Result<&'m [Corner<N>], Doubt> {
+        let [rest, below, above] = &mut memory.columns;
+        rest.clear();
+        rest.extend_from_slice(polygon);
+        for axis in [0, 1] {
+            split(rest, axis, &self.lines[axis][bin[axis]], below, above)?;
+            split(above, axis, &self.lines[axis][bin[axis] + 1], rest, below)?;
+        }
+        Ok(rest)
+    }
+
     /// A part as it is, or as a full bin if its four corners are those of the bin.
     fn part<'p>(&self, corners: &'p [Corner<N>]) -> BinPart<'p, N> {
         // Lines that are not of the grid have larger numbers.

@@ -4,9 +4,10 @@
 //! through one grid, such as windows of one map, are cut piece by piece here: from convex polygons to their parts in the
 //! bins, and from these parts to trapezoids between two verticals ([`Trapezoid`]), which integrals are computed on.
 //!
-//! Everything is written once, for any [`Scalar`]: in double-doubles, where every coordinate carries a bound on its
-//! error, and in fractions. A sign that double-doubles leave in doubt, or an area that they do not know to
-//! a relative error of 1e-13, ends the work with [`Doubt`]; whoever called it then starts again in fractions.
+//! Everything is written once, for any [`Scalar`]: in float64 and in double-doubles, where every coordinate carries a
+//! bound on its error, and in fractions. A sign that rounded numbers leave in doubt, or an area that they do not know to
+//! the relative error that was asked for, ends the work with [`Doubt`]; whoever called it then starts again with more
+//! digits, and at last in fractions.
 
 mod cut;
 mod scalar;
@@ -14,13 +15,11 @@ mod trapezoids;
 
 pub(crate) use cut::{BinPart, CutMemory, PlanarGrid};
 pub(crate) use scalar::Scalar;
-pub(crate) use trapezoids::Trapezoid;
+pub(crate) use trapezoids::{LocalEdge, Trapezoid};
 
 use std::cmp::Ordering;
 
-use crate::double_double::RELATIVE_ERROR;
-
-/// Double-doubles leave a sign in doubt.
+/// Rounded numbers leave a sign in doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Doubt;
 
@@ -49,6 +48,7 @@ impl<N: Scalar> Corner<N> {
     }
 
     /// On which side of a line the corner lies.
+    #[inline(always)]
     pub fn side(&self, axis: usize, line: &AxisLine<N>) -> Result<Ordering, Doubt> {
         if self.line[axis] == line.number {
             return Ok(Ordering::Equal);
@@ -67,13 +67,14 @@ impl<N: Scalar> Corner<N> {
             return Ok(Ordering::Less);
         }
         let distance = self.at[axis].minus(&line.at).rounded();
-        certain_sign(distance, self.error[axis] + line.error)
+        certain_sign(distance, self.error[axis] + line.error, N::ROUNDING)
     }
 }
 
-/// The sign of a difference of double-doubles that are off by at most `error` together.
-pub(crate) fn certain_sign(difference: f64, error: f64) -> Result<Ordering, Doubt> {
-    let bound = 2.0 * error + 4.0 * RELATIVE_ERROR * difference.abs();
+/// The sign of a difference of numbers that are off by at most `error` together, computed with a relative error of
+/// `rounding`.
+pub(crate) fn certain_sign(difference: f64, error: f64, rounding: f64) -> Result<Ordering, Doubt> {
+    let bound = 2.0 * error + 4.0 * rounding * difference.abs();
     if difference > bound {
         Ok(Ordering::Greater)
     } else if difference < -bound {
@@ -86,6 +87,7 @@ pub(crate) fn certain_sign(difference: f64, error: f64) -> Result<Ordering, Doub
 }
 
 /// Where the edge between two corners on different sides of a line crosses it.
+#[inline(always)]
 fn crossing<N: Scalar>(p: &Corner<N>, q: &Corner<N>, axis: usize, line: &AxisLine<N>) -> Corner<N> {
     let other = 1 - axis;
     let mut corner = p.clone();
@@ -106,10 +108,11 @@ fn crossing<N: Scalar>(p: &Corner<N>, q: &Corner<N>, axis: usize, line: &AxisLin
         let rise = rise.rounded().abs();
         let slope = rise / run.rounded().abs();
         let across = p.error[axis].max(q.error[axis]) + line.error;
+        // Both corners are further from the line than twice their errors, so that the run is known to a half.
         // The product of two small numbers may have lost digits to underflow.
         let underflow = 4.0 * f64::MIN_POSITIVE / run.rounded().abs();
-        let rounding = 16.0 * RELATIVE_ERROR * (p.at[other].rounded().abs() + rise) + underflow;
-        corner.error[other] = p.error[other].max(q.error[other]) + 4.0 * slope * across + rounding;
+        let rounding = 8.0 * N::ROUNDING * (p.at[other].rounded().abs() + rise) + underflow;
+        corner.error[other] = p.error[other].max(q.error[other]) + 2.0 * slope * across + rounding;
     }
     corner
 }

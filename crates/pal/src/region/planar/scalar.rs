@@ -5,10 +5,12 @@ use std::cmp::Ordering;
 use crate::double_double::{DoubleDouble, RELATIVE_ERROR, two_sum};
 use crate::number::{self, Rational};
 
-/// Double-doubles or fractions.
+/// float64, double-doubles or fractions.
 pub(crate) trait Scalar: Clone + Send + Sync {
     /// Whether operations are exact.
     const EXACT: bool;
+    /// A bound on the relative error of every operation.
+    const ROUNDING: f64;
     /// The nearest number to a fraction, and a bound on the difference.
     fn nearest(value: &Rational) -> (Self, f64);
     /// The difference to a float64, and a bound on its rounding error.
@@ -25,8 +27,61 @@ pub(crate) trait Scalar: Clone + Send + Sync {
     fn rounded(&self) -> f64;
 }
 
+impl Scalar for f64 {
+    const EXACT: bool = false;
+    const ROUNDING: f64 = f64::EPSILON / 2.0;
+
+    fn nearest(value: &Rational) -> (f64, f64) {
+        let near = number::to_f64(value);
+        let exact = number::from_f64(near).is_ok_and(|near| near == *value);
+        (near, if exact { 0.0 } else { near.abs() * f64::EPSILON + f64::MIN_POSITIVE })
+    }
+
+    #[inline(always)]
+    fn minus_float(&self, other: f64) -> (f64, f64) {
+        let (difference, rest) = two_sum(*self, -other);
+        (difference, rest.abs())
+    }
+
+    #[inline(always)]
+    fn from_float(x: f64) -> f64 {
+        x
+    }
+
+    #[inline(always)]
+    fn plus(&self, other: &f64) -> f64 {
+        self + other
+    }
+
+    #[inline(always)]
+    fn minus(&self, other: &f64) -> f64 {
+        self - other
+    }
+
+    #[inline(always)]
+    fn times(&self, other: &f64) -> f64 {
+        self * other
+    }
+
+    #[inline(always)]
+    fn over(&self, other: &f64) -> f64 {
+        self / other
+    }
+
+    #[inline(always)]
+    fn order(&self, other: &f64) -> Option<Ordering> {
+        self.partial_cmp(other)
+    }
+
+    #[inline(always)]
+    fn rounded(&self) -> f64 {
+        *self
+    }
+}
+
 impl Scalar for DoubleDouble {
     const EXACT: bool = false;
+    const ROUNDING: f64 = RELATIVE_ERROR;
 
     fn nearest(value: &Rational) -> (DoubleDouble, f64) {
         DoubleDouble::nearest(value)
@@ -79,6 +134,7 @@ impl Scalar for DoubleDouble {
 
 impl Scalar for Rational {
     const EXACT: bool = true;
+    const ROUNDING: f64 = 0.0;
 
     fn nearest(value: &Rational) -> (Rational, f64) {
         (value.clone(), 0.0)

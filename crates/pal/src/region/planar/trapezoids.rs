@@ -5,10 +5,6 @@ use std::cmp::Ordering;
 use smallvec::SmallVec;
 
 use super::{Corner, Doubt, PlanarGrid, Scalar};
-use crate::double_double::RELATIVE_ERROR;
-
-/// The relative error that the area of a part may have.
-const AREA_ERROR: f64 = 1e-13;
 
 /// A trapezoid between two verticals, in coordinates that run from 0 to 1 over its bin. Differences are rounded once, so
 /// that a thin one is as accurate as a thick one.
@@ -30,9 +26,48 @@ impl Trapezoid {
     }
 }
 
+/// An edge of a polygon in coordinates that run from 0 to 1 over its bin, with the polygon on its left.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LocalEdge {
+    pub from: [f64; 2],
+    pub to: [f64; 2],
+}
+
 impl<N: Scalar> PlanarGrid<N> {
-    /// Appends the trapezoids of a convex polygon in a bin, and returns its area as a fraction of the bin.
-    pub fn trapezoids(&self, bin: [usize; 2], polygon: &[Corner<N>], out: &mut Vec<Trapezoid>) -> Result<f64, Doubt> {
+    /// Appends the edges of a convex polygon in a bin, given counter-clockwise, that are neither vertical nor on the
+    /// lower side of the bin. Returns a bound on the error that its area has because of the errors of its corners.
+    pub fn local_edges(&self, bin: [usize; 2], polygon: &[Corner<N>], out: &mut Vec<LocalEdge>) -> f64 {
+        let place = |corner: &Corner<N>| [0, 1].map(|axis| self.local(axis, bin[axis], corner).rounded());
+        let Some(last) = polygon.last() else { return 0.0 };
+        let mut from = place(last);
+        for corner in polygon {
+            let to = place(corner);
+            if from[0] != to[0] && (from[1] != 0.0 || to[1] != 0.0) {
+                out.push(LocalEdge { from, to });
+            }
+            from = to;
+        }
+        self.area_error(bin, polygon)
+    }
+
+    /// A bound on the error that the area of a part has because of the errors of its corners, as a fraction of the bin:
+    /// a shift of all corners by their errors moves the boundary, whose length is at most 4.
+    fn area_error(&self, bin: [usize; 2], polygon: &[Corner<N>]) -> f64 {
+        let scale = [0, 1].map(|axis| self.inverse_widths[axis][bin[axis]].rounded());
+        let error = |corner: &Corner<N>| corner.error[0] * scale[0] + corner.error[1] * scale[1];
+        4.0 * polygon.iter().map(error).fold(8.0 * N::ROUNDING, |a, b| if a > b { a } else { b })
+    }
+
+    /// Appends the trapezoids of a convex polygon in a bin, and returns its area as a fraction of the bin. It is in
+    /// doubt, and nothing is appended, if it may have a larger relative error than `tolerance`.
+    pub fn trapezoids(
+        &self,
+        bin: [usize; 2],
+        polygon: &[Corner<N>],
+        tolerance: f64,
+        out: &mut Vec<Trapezoid>,
+    ) -> Result<f64, Doubt> {
+        let start = out.len();
         let local: SmallVec<[[N; 2]; 8]> =
             polygon.iter().map(|corner| [0, 1].map(|axis| self.local(axis, bin[axis], corner))).collect();
         let order = |a: &N, b: &N| a.order(b).ok_or(Doubt);
@@ -72,14 +107,9 @@ impl<N: Scalar> PlanarGrid<N> {
                 out.push(trapezoid);
             }
         }
-        if !N::EXACT {
-            // A shift of all corners by their errors moves the boundary, whose length is at most 4.
-            let scale = |axis: usize| self.inverse_widths[axis][bin[axis]].rounded();
-            let error = |corner: &Corner<N>| corner.error[0] * scale(0) + corner.error[1] * scale(1);
-            let largest = polygon.iter().map(error).fold(8.0 * RELATIVE_ERROR, |a, b| if a > b { a } else { b });
-            if !(4.0 * largest <= AREA_ERROR * area) {
-                return Err(Doubt);
-            }
+        if !N::EXACT && !(self.area_error(bin, polygon) <= tolerance * area) {
+            out.truncate(start);
+            return Err(Doubt);
         }
         Ok(area)
     }
@@ -101,6 +131,7 @@ impl<N: Scalar> PlanarGrid<N> {
     }
 
     /// A coordinate of a corner in its bin.
+    #[inline(always)]
     fn local(&self, axis: usize, bin: usize, corner: &Corner<N>) -> N {
         let number = corner.line[axis] as usize;
         if number == bin + 1 {

@@ -30,7 +30,6 @@ use crate::density::mesh::Mesh;
 use crate::density::row_kernel::{RowInput, RowLogProb};
 use crate::density::support::Support;
 use crate::density::{Density, DensityError, Family};
-use crate::double_double::DoubleDouble;
 use crate::interrupt::checkpoint;
 use crate::number::Rational;
 use crate::region::{BatchError, RegionBatch};
@@ -173,7 +172,7 @@ impl<'f> RowCompiler<'f> {
         &self,
         regions: &RegionBatch,
         row: usize,
-        memory: &mut CompileMemory<DoubleDouble>,
+        memory: &mut CompileMemory,
     ) -> Result<Option<RowForm>, DensityError> {
         checkpoint();
         if let Some(planar) = &self.planar

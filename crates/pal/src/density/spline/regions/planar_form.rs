@@ -7,7 +7,7 @@ use super::tables::{TableEntries, TablePrecision, TableRule};
 use crate::density::grid::{BinIndex, Grid};
 use crate::double_double::DoubleDouble;
 use crate::number::Rational;
-use crate::region::planar::{BinPart, Corner, CutMemory, Doubt, PlanarGrid, Trapezoid};
+use crate::region::planar::{BinPart, Corner, CutMemory, Doubt, LocalEdge, PlanarGrid, Trapezoid};
 use crate::region::{CellScalar, RegionBatch};
 
 /// Full bins of one column, next to each other.
@@ -38,10 +38,14 @@ impl PlanarForm {
 }
 
 /// What the forms of all rows on one grid share.
+///
+/// Rows are cut in float64. A part whose area float64 does not know well enough, such as the tip of a sliver, is cut again
+/// in double-doubles, and a row with a sign in doubt is compiled again in double-doubles or, at last, in fractions.
 #[derive(Debug)]
 pub(super) struct PlanarCompiler {
     pub ends: [[Rational; 2]; 2],
     edges: [Vec<Rational>; 2],
+    fast: PlanarGrid<f64>,
     near: PlanarGrid<DoubleDouble>,
     /// The same grid in fractions, made when a row needs it.
     exact: OnceLock<PlanarGrid<Rational>>,
@@ -52,30 +56,57 @@ pub(super) struct PlanarCompiler {
 }
 
 /// Memory that is used for one row after the other.
-pub(super) struct CompileMemory<N> {
+#[derive(Default)]
+pub(super) struct CompileMemory {
+    fast: RowMemory<f64>,
+    near: RowMemory<DoubleDouble>,
+}
+
+struct RowMemory<N> {
     /// For each bin the area of what was found in it, as a fraction of the bin.
     areas: Vec<f64>,
-    /// The parts that were found: their bins, and where their corners are.
-    parts: Vec<(u32, Range<usize>)>,
+    /// The parts that were found.
+    parts: Vec<FoundPart>,
     corners: Vec<Corner<N>>,
     trapezoids: Vec<Trapezoid>,
+    edges: Vec<LocalEdge>,
     cut: CutMemory<N>,
 }
 
-impl<N> Default for CompileMemory<N> {
+/// The part of a piece in a bin that it does not fill.
+#[derive(Clone, Debug)]
+struct FoundPart {
+    bin: u32,
+    piece: u32,
+    /// Where its corners are.
+    corners: Range<u32>,
+}
+
+impl<N> Default for RowMemory<N> {
     fn default() -> Self {
-        CompileMemory {
+        RowMemory {
             areas: Vec::new(),
             parts: Vec::new(),
             corners: Vec::new(),
             trapezoids: Vec::new(),
+            edges: Vec::new(),
             cut: CutMemory::default(),
         }
     }
 }
 
-/// Pieces that together leave less than this of a bin leave nothing: it would not be seen in any integral.
-const FULL: f64 = 1e-13;
+/// Computes a part again with more digits, given its piece and its bin, and appends its trapezoids.
+type Refine<'r> = &'r mut dyn FnMut(usize, [usize; 2], &mut Vec<Trapezoid>) -> Result<f64, Doubt>;
+
+/// The relative errors that areas of parts may have, and what pieces may leave of a bin and fill it nevertheless: it would
+/// not be seen in any integral.
+#[derive(Clone, Copy, Debug)]
+struct Tolerance {
+    area: f64,
+    full: f64,
+    /// The least area of a bin whose table may be a sum over edges, which is exact to some units of rounding.
+    edges: f64,
+}
 
 impl PlanarCompiler {
     /// The compiler for a grid in the plane.
@@ -84,6 +115,7 @@ impl PlanarCompiler {
         let edges = axes.map(|axis| axis.edges().to_vec());
         PlanarCompiler {
             ends: axes.map(|axis| [axis.edges()[0].clone(), axis.edges()[axis.bins()].clone()]),
+            fast: PlanarGrid::new([&edges[0], &edges[1]]),
             near: PlanarGrid::new([&edges[0], &edges[1]]),
             edges,
             exact: OnceLock::new(),
@@ -93,21 +125,36 @@ impl PlanarCompiler {
         }
     }
 
-    /// The form of a row; `None` if its pieces are not known.
-    pub fn compile(
-        &self,
-        regions: &RegionBatch,
-        row: usize,
-        memory: &mut CompileMemory<DoubleDouble>,
-    ) -> Option<PlanarForm> {
-        match self.compile_in(&self.near, regions, row, memory) {
-            Ok(form) => form,
-            Err(Doubt) => {
-                let exact = self.exact.get_or_init(|| PlanarGrid::new([&self.edges[0], &self.edges[1]]));
-                let form = self.compile_in(exact, regions, row, &mut CompileMemory::default());
-                form.unwrap_or_else(|_| unreachable!("fractions leave no doubt"))
-            }
+    /// What float64 may leave open: entries of float32 have seven digits.
+    fn tolerance(&self) -> Tolerance {
+        match self.precision {
+            TablePrecision::Float32 => Tolerance { area: 1e-9, full: 1e-10, edges: 1e-5 },
+            TablePrecision::Float64 => Tolerance { area: 4e-13, full: 1e-13, edges: 0.02 },
         }
+    }
+
+    /// The form of a row; `None` if its pieces are not known.
+    pub fn compile(&self, regions: &RegionBatch, row: usize, memory: &mut CompileMemory) -> Option<PlanarForm> {
+        let CompileMemory { fast, near } = memory;
+        let mut pieces = None;
+        let mut again = |piece: usize, bin: [usize; 2], out: &mut Vec<Trapezoid>| {
+            let pieces = match &mut pieces {
+                Some(pieces) => pieces,
+                empty => empty.insert(regions.pieces(row, &self.near, &self.ends).ok_or(Doubt)??),
+            };
+            let part = self.near.part_in(bin, pieces.get(piece).ok_or(Doubt)?, &mut near.cut)?;
+            self.near.trapezoids(bin, part, SURE.area, out)
+        };
+        if let Ok(form) = self.compile_in(&self.fast, regions, row, fast, self.tolerance(), &mut again) {
+            return form;
+        }
+        let mut nothing = |_: usize, _: [usize; 2], _: &mut Vec<Trapezoid>| Err(Doubt);
+        if let Ok(form) = self.compile_in(&self.near, regions, row, near, SURE, &mut nothing) {
+            return form;
+        }
+        let exact = self.exact.get_or_init(|| PlanarGrid::new([&self.edges[0], &self.edges[1]]));
+        let form = self.compile_in(exact, regions, row, &mut RowMemory::default(), SURE, &mut nothing);
+        form.unwrap_or_else(|_| unreachable!("fractions leave no doubt"))
     }
 
     fn compile_in<N: CellScalar>(
@@ -115,25 +162,28 @@ impl PlanarCompiler {
         grid: &PlanarGrid<N>,
         regions: &RegionBatch,
         row: usize,
-        memory: &mut CompileMemory<N>,
+        memory: &mut RowMemory<N>,
+        tolerance: Tolerance,
+        refine: Refine<'_>,
     ) -> Result<Option<PlanarForm>, Doubt> {
-        let CompileMemory { areas, parts, corners, cut, .. } = memory;
+        let RowMemory { areas, parts, corners, cut, .. } = memory;
         let rows = grid.bins(1);
         areas.clear();
         areas.resize(grid.bins(0) * rows, 0.0);
         parts.clear();
         corners.clear();
         let Some(pieces) = regions.pieces(row, grid, &self.ends) else { return Ok(None) };
-        for piece in pieces? {
-            grid.cut(&piece, cut, &mut |i, j, part| {
+        for (number, piece) in pieces?.iter().enumerate() {
+            grid.cut(piece, cut, &mut |i, j, part| {
                 let bin = i * rows + j;
                 match part {
                     BinPart::Full => areas[bin] = 1.0,
                     BinPart::Polygon(polygon) => {
                         areas[bin] += grid.rough_area([i, j], polygon);
-                        let start = corners.len();
+                        let start = corners.len() as u32;
                         corners.extend_from_slice(polygon);
-                        parts.push((bin as u32, start..corners.len()));
+                        let corners = start..corners.len() as u32;
+                        parts.push(FoundPart { bin: bin as u32, piece: number as u32, corners });
                     }
                 }
                 Ok(())
@@ -141,9 +191,9 @@ impl PlanarCompiler {
         }
         let mut form = PlanarForm { tables: TableEntries::new(self.precision), ..PlanarForm::default() };
         for (i, column) in areas.chunks(rows).enumerate() {
-            self.add_full_bins(i, column, &mut form);
+            self.add_full_bins(i, column, tolerance, &mut form);
         }
-        self.add_cut_bins(grid, memory, &mut form)?;
+        self.add_cut_bins(grid, memory, tolerance, refine, &mut form)?;
         form.full.shrink_to_fit();
         form.cut.shrink_to_fit();
         form.tables.shrink_to_fit();
@@ -151,9 +201,9 @@ impl PlanarCompiler {
     }
 
     /// Appends the full bins of a column, given the areas in its bins.
-    fn add_full_bins(&self, i: usize, column: &[f64], form: &mut PlanarForm) {
+    fn add_full_bins(&self, i: usize, column: &[f64], tolerance: Tolerance, form: &mut PlanarForm) {
         let mut area = 0.0;
-        for (j, in_bin) in column.iter().enumerate().filter(|(_, area)| is_full(**area)) {
+        for (j, in_bin) in column.iter().enumerate().filter(|(_, area)| tolerance.is_full(**area)) {
             assert!(*in_bin <= 1.0 + 1e-9, "pieces of a region do not overlap");
             area += self.fractions[1][j];
             match form.full.last_mut() {
@@ -168,30 +218,51 @@ impl PlanarCompiler {
     fn add_cut_bins<N: CellScalar>(
         &self,
         grid: &PlanarGrid<N>,
-        memory: &mut CompileMemory<N>,
+        memory: &mut RowMemory<N>,
+        tolerance: Tolerance,
+        refine: Refine<'_>,
         form: &mut PlanarForm,
     ) -> Result<(), Doubt> {
-        let CompileMemory { areas, parts, corners, trapezoids, .. } = memory;
+        let RowMemory { areas, parts, corners, trapezoids, edges, .. } = memory;
         let rows = grid.bins(1);
-        parts.sort_by_key(|(bin, _)| *bin);
-        for group in parts.chunk_by(|a, b| a.0 == b.0) {
-            let bin = group[0].0 as usize;
-            if is_full(areas[bin]) {
-                continue;
-            }
+        parts.retain(|part| !tolerance.is_full(areas[part.bin as usize]));
+        // Parts of one bin stay in the order of their pieces.
+        parts.sort_unstable_by_key(|part| (part.bin, part.piece));
+        for group in parts.chunk_by(|a, b| a.bin == b.bin) {
+            let bin = group[0].bin as usize;
             let (i, j) = (bin / rows, bin % rows);
             let fraction = self.fractions[0][i] * self.fractions[1][j];
-            trapezoids.clear();
-            for (_, range) in group {
-                form.area += fraction * grid.trapezoids([i, j], &corners[range.clone()], trapezoids)?;
-            }
             form.cut.push([i as u16, j as u16]);
-            self.rule.append(fraction, trapezoids.iter(), &mut form.tables);
+            let polygon = |part: &FoundPart| &corners[part.corners.start as usize..part.corners.end as usize];
+            if areas[bin] > tolerance.edges {
+                edges.clear();
+                let error: f64 = group.iter().map(|part| grid.local_edges([i, j], polygon(part), edges)).sum();
+                if error <= tolerance.area * areas[bin] {
+                    form.area += fraction * areas[bin];
+                    self.rule.append_edges(fraction, edges, &mut form.tables);
+                    continue;
+                }
+            }
+            trapezoids.clear();
+            for part in group {
+                let polygon = polygon(part);
+                let area = match grid.trapezoids([i, j], polygon, tolerance.area, trapezoids) {
+                    Ok(area) => area,
+                    Err(Doubt) => refine(part.piece as usize, [i, j], trapezoids)?,
+                };
+                form.area += fraction * area;
+            }
+            self.rule.append(fraction, trapezoids, &mut form.tables);
         }
         Ok(())
     }
 }
 
-fn is_full(area: f64) -> bool {
-    area >= 1.0 - FULL
+/// What double-doubles and fractions may leave open.
+const SURE: Tolerance = Tolerance { area: 1e-13, full: 1e-13, edges: 0.1 };
+
+impl Tolerance {
+    fn is_full(self, area: f64) -> bool {
+        area >= 1.0 - self.full
+    }
 }

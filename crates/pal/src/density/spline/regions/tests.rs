@@ -180,6 +180,112 @@ fn windows_in_special_positions_agree_with_the_general_path() {
     assert_eq!((cut, empty), (0, 0));
 }
 
+/// Windows of the hall of one kind: how many, and with which centres, headings and scales.
+type WindowsOf = fn(&mut Stream) -> ([f64; 2], [f64; 2], f64);
+
+/// Windows of half width 1 in all positions that fast cuts might mistake.
+const KINDS: [(&str, WindowsOf); 6] = [
+    ("anywhere", |s| ([s.unit() * 10.0, s.unit() * 8.0], [s.normal(), s.normal()], 0.25 + s.unit())),
+    ("walls through nodes and along lines", |s| {
+        let quarter = |x: f64| (4.0 * x).round() / 4.0;
+        ([quarter(s.unit() * 10.0), quarter(s.unit() * 8.0)], turn(s), if s.unit() < 0.5 { 1.0 } else { 0.5 })
+    }),
+    ("corners that touch", |s| {
+        let corners = [[2.0, 2.0], [3.5, 2.0], [3.5, 3.0], [2.0, 3.0], [7.0, 3.0], [8.0, 3.0], [0.0, 8.0], [0.75, 0.0]];
+        let (corner, scale) = (corners[(s.unit() * 8.0) as usize], 0.5 * (1.0 + (3.0 * s.unit()).floor()));
+        let side = |s: &mut Stream| if s.unit() < 0.5 { scale } else { -scale };
+        ([corner[0] + side(s), corner[1] + side(s)], turn(s), scale)
+    }),
+    ("a slit of 1e-9", |s| ([2.6 + 0.4 * (s.unit() - 0.5), 2.0 + s.unit()], [s.normal(), s.normal()], 0.05 + s.unit())),
+    ("edges shared with the box", |s| {
+        let scale = 0.5 + (4.0 * s.unit()).floor() / 4.0;
+        let along = (16.0 * s.unit()).round() / 2.0;
+        let centre = [[scale, along], [10.0 - scale, along], [along, scale], [along, 8.0 - scale]];
+        (centre[(s.unit() * 4.0) as usize], turn(s), scale)
+    }),
+    ("inside an obstacle", |s| {
+        ([2.1 + 0.3 * s.unit(), 2.2 + 0.6 * s.unit()], [s.normal(), s.normal()], 0.05 + 0.1 * s.unit())
+    }),
+];
+
+/// One of the four directions along an axis.
+fn turn(stream: &mut Stream) -> [f64; 2] {
+    [[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]][(4.0 * stream.unit()) as usize]
+}
+
+/// Compares windows of every kind with the general path; returns their number, that of their cut bins, and that of windows
+/// without volume.
+fn check_windows(per_kind: usize) -> [usize; 3] {
+    let map = RegionMap::new(&Region::new(&hall()).unwrap()).unwrap();
+    let [x, y] = reals(["x", "y"]);
+    let square = x.between(-1, 1) & y.between(-1, 1);
+    let settings = SplineSettings { knots: Knots::Uniform(5), components: 1 };
+    let family = Family::new(&Region::new(&square.into()).unwrap(), &settings.into()).unwrap();
+    let part = per_kind.min(100);
+    let parts: Vec<(usize, usize)> =
+        (0..KINDS.len()).flat_map(|kind| (0..per_kind / part).map(move |k| (kind, k))).collect();
+    let count = |(kind, k): (usize, usize)| {
+        let mut stream = Stream::new(20 + kind as u64, k as u64);
+        let (mut centres, mut headings, mut scales) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..part {
+            let (centre, heading, scale) = KINDS[kind].1(&mut stream);
+            centres.extend(centre);
+            headings.extend(heading);
+            scales.push(scale);
+        }
+        let windows = map.windows(&centres, &[1.0], Some(&headings), Some(&scales)).unwrap();
+        let (cut, empty) = check(&family, &windows);
+        assert!(empty == 0 || kind != 0 || empty < part, "{}", KINDS[kind].0);
+        [part, cut, empty]
+    };
+    let sums: Vec<[usize; 3]> = parts.into_par_iter().map(count).collect();
+    [0, 1, 2].map(|k| sums.iter().map(|sum| sum[k]).sum())
+}
+
+#[test]
+fn windows_of_every_kind_agree_with_the_general_path() {
+    let [windows, cut, empty] = check_windows(40);
+    assert!(windows == 240 && cut > 500 && empty >= 30, "{windows} {cut} {empty}");
+}
+
+#[test]
+fn tables_in_float32_are_those_in_float64_rounded() {
+    let map = RegionMap::new(&Region::new(&hall()).unwrap()).unwrap();
+    let (mut stream, count) = (Stream::new(5, 0), 200);
+    let centres: Vec<f64> = (0..count).flat_map(|_| [stream.unit() * 10.0, stream.unit() * 8.0]).collect();
+    let headings: Vec<f64> = (0..2 * count).map(|_| stream.normal()).collect();
+    let windows = map.windows(&centres, &[1.2], Some(&headings), None).unwrap();
+    let family = layer(14);
+    let kind = family.downcast::<SplineMixture>().unwrap();
+    let [long, short] = [TablePrecision::Float64, TablePrecision::Float32].map(|p| RowCompiler::new(kind, p));
+    let (mut memory, mut compared) = (CompileMemory::default(), 0);
+    for row in 0..count {
+        let forms = [&long, &short].map(|compiler| compiler.compile(&windows, row, &mut memory).unwrap());
+        let [Some(RowForm::Planar(long)), Some(RowForm::Planar(short))] = forms else { continue };
+        assert_eq!((&long.full, &long.cut), (&short.full, &short.cut), "row {row}");
+        assert!((long.area / short.area - 1.0).abs() < 1e-9);
+        let (TableEntries::Float64(long), TableEntries::Float32(short)) = (&long.tables, &short.tables) else {
+            panic!("tables have the precision that was asked for")
+        };
+        for (long, short) in long.chunks(TABLE).zip(short.chunks(TABLE)) {
+            let size = long.iter().fold(0.0f64, |size, x| size.max(x.abs()));
+            for (a, b) in long.iter().zip(short) {
+                assert!((a - f64::from(*b)).abs() <= 1e-7 * size, "row {row}: {a} {b}, size {size}");
+            }
+            compared += 1;
+        }
+    }
+    assert!(compared > 3000, "{compared}");
+}
+
+#[test]
+#[ignore = "a hundred thousand windows, each cut along the grid in fractions as well"]
+fn a_hundred_thousand_windows_agree_with_the_general_path() {
+    let [windows, cut, empty] = check_windows(16_700);
+    assert!(windows >= 100_000 && cut > 400_000 && empty > 10_000, "{windows} {cut} {empty}");
+    println!("{windows} windows, {cut} cut bins, {empty} windows without volume: all as by the general path");
+}
+
 #[test]
 fn a_window_inside_an_obstacle_is_named() {
     let map = RegionMap::new(&Region::new(&hall()).unwrap()).unwrap();
