@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
-from torch.distributions.utils import lazy_property
 
 from .. import _core
 from ..errors import QueryError

@@ -52,7 +52,7 @@ pub fn sample_each(families: &[&KernelFamily], params: &[f64], seed: u64) -> Res
     }
     let draw = |(number, (row, family)): (usize, (&KernelRow, &&KernelFamily))| {
         checkpoint();
-        RowSampler::new(family, row)?.draw(&mut Stream::new(seed, number as u64))
+        KernelSampler::new(family, row)?.draw(&mut Stream::new(seed, number as u64))
     };
     let rows = rows.par_iter().zip(families).enumerate().with_min_len(16);
     Ok(rows.map(draw).collect::<Result<Vec<[f64; 2]>, QueryError>>()?.concat())
