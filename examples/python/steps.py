@@ -21,7 +21,7 @@ generator = np.random.default_rng(0)
 way = np.array([[1.0, 1.0], [3.5, 5.0], [6.5, 1.0], [8.5, 3.0]])
 length = np.concatenate([[0], np.cumsum(np.linalg.norm(np.diff(way, axis=0), axis=1))])
 tracks = []
-while len(tracks) < 300:
+while len(tracks) < 150:
     along = generator.uniform(0, length[-1] - 6) + 0.4 * np.arange(16)
     track = np.stack([np.interp(along, length, way[:, axis]) for axis in (0, 1)], 1)
     track += generator.normal(scale=0.05, size=track.shape)
@@ -35,8 +35,8 @@ layer = TrajectoryLayer(hall, steps=8, stride=0.4, components=4)
 print(layer.coverage(past, future))
 windows = layer.compile_paths(past, future)
 optimiser = torch.optim.Adam(layer.parameters(), lr=0.01)
-for epoch in range(6):
-    for rows in torch.randperm(len(past)).split(100):
+for epoch in range(8):
+    for rows in torch.randperm(len(past)).split(50):
         optimiser.zero_grad()
         loss = -layer(past[rows]).step_log_prob(future[rows], windows[rows]).mean()
         loss.backward()
@@ -44,6 +44,6 @@ for epoch in range(6):
 print(f"log-likelihood per step after training: {-loss.item():.2f}")
 
 p = layer(past[:20])
-paths = p.sample((50,))
+paths = p.sample((25,))
 assert p.support.check(paths).all()
 print(f"{paths.shape[0] * paths.shape[1]} sampled paths, none of which touches a wall")
