@@ -279,12 +279,13 @@ def main():
     parser.add_argument("--paths", type=int, default=0, help="so many paths are sampled and tested exactly")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--repetitions", type=int, default=30)
+    parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch; one where others use the machine, too")
     parser.add_argument("--log", type=Path)
     args = parser.parse_args()
     if "PAL_DATA" not in os.environ:
         sys.exit("PAL_DATA is not set: it is the folder with sdd/scene12_trajectories.csv and so on")
     folder = Path(os.environ["PAL_DATA"], "sdd")
-    torch.set_num_threads(2)
+    torch.set_num_threads(args.threads)
     if args.speed:
         return speed(args, folder)
     log = None if args.log is None else args.log.open("a")

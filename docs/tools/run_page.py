@@ -16,6 +16,7 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -65,8 +66,12 @@ def _update(page: Path) -> None:
         results = run(page.resolve(), Path(folder))
         for name in pictures(page):
             target = page.parent / "images" / name
-            # 128 colours are enough for plots, and make the files a third as large.
-            Image.open(Path(folder, name)).convert("RGB").quantize(128).save(target, optimize=True)
+            if name.endswith(".gif"):
+                # An animation, whose frames are kept as they are.
+                shutil.copyfile(Path(folder, name), target)
+            else:
+                # 128 colours are enough for plots, and make the files a third as large.
+                Image.open(Path(folder, name)).convert("RGB").quantize(128).save(target, optimize=True)
             print(f"{target}: {target.stat().st_size} bytes")
     printed = iter(results)
 

@@ -99,6 +99,9 @@ class TrajectoryLayer(nn.Module):
     (True, True)
     """
 
+    #: The lower and the upper corner of the box around all maps.
+    box: Tensor
+
     def __init__(
         self,
         map: Region | Constrained | Sequence[Region | Constrained],
@@ -117,7 +120,7 @@ class TrajectoryLayer(nn.Module):
         for name, value in (("stride", stride), ("reach", reach)):
             if not (np.isfinite(value) and value > 0):
                 raise ValueError(f"the {name} must be a positive number, not {value!r}")
-        given = list(map) if isinstance(map, (list, tuple)) else [map]
+        given: list[Any] = list(map) if isinstance(map, (list, tuple)) else [map]
         if len(given) not in (1, steps):
             raise ValueError(f"there is one map for all steps or one for each of {steps}; {len(given)} are given")
         self.maps = [one if isinstance(one, Region) else Region(one) for one in given]

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.distributions import Distribution, constraints
-from torch.distributions.utils import lazy_property
 
 from .. import _core
 from ..errors import QueryError
@@ -215,8 +214,8 @@ class TrajectoryDistribution(Distribution):
             positions.append(chosen)
             if step + 1 < self.layer.steps:
                 after = frames.step(chosen, self.layer.floor)
-                parts = ([part.unsqueeze(1) for part in frame] for frame in (frames, after))
-                features = self.layer.step_features(*(Frames(*part) for part in parts), context)
+                before, now = (Frames(*(part.unsqueeze(1) for part in frame)) for frame in (frames, after))
+                features = self.layer.step_features(before, now, context)
                 outputs, state = self.layer.outputs(features, state)
                 outputs, frames = outputs[:, -1], after
         return torch.stack(positions, 1)
