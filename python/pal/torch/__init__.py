@@ -29,6 +29,7 @@ The pipeline, and where its parts live:
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | kernels, which have no grid | `kernel`: [`KernelLayer`][pal.torch.KernelLayer] |
+| Boolean variables and categories beside reals | `mixed`: [`MixedLayer`][pal.torch.MixedLayer] |
 | a small training loop | `training`: [`fit`][pal.torch.fit] |
 | networks that the program trained | `network`: [`load_network`][pal.torch.load_network] |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
@@ -51,6 +52,7 @@ from .kernel import KernelDistribution, KernelLayer, KernelRegions
 from .kinds import LAYERS
 from .layer import Layer
 from .marginals import Marginals
+from .mixed import MixedDistribution, MixedLayer
 from .network import TrainedNetwork, load_network
 from .normaliser import Normaliser
 from .regions import CompiledRegions, InRegions, RegionDistribution, collate
@@ -62,7 +64,7 @@ from .training import Training, fit
 
 __all__ = [
     "LAYERS", "CompiledRegions", "ConstrainedDistribution", "GivenDistribution", "HistogramLayer", "InRegion",
-    "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "Layer", "Marginals", "Normaliser",
-    "RegionDistribution", "SplineLayer", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "collate",
+    "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "Layer", "Marginals", "MixedDistribution",
+    "MixedLayer", "Normaliser", "RegionDistribution", "SplineLayer", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "collate",
     "fit", "load_network",
 ]  # fmt: skip

@@ -74,7 +74,7 @@ class TrainedNetwork(nn.Module):
 def load_network(path: str | os.PathLike[str]) -> TrainedNetwork:
     """Reads a network that the program trained with `pal train`.
 
-    Its log-densities are those of `pal query`, up to the rounding of the precision in which it was trained.
+    Its log-densities are those of `pal eval`, up to the rounding of the precision in which it was trained.
 
         network = pal.torch.load_network("walkers.safetensors")
         p = network({"speed": [1.2], "angle": [0.3]})            # columns by name, or a tensor in this order
@@ -87,13 +87,12 @@ def load_network(path: str | os.PathLike[str]) -> TrainedNetwork:
         text, script, core, weights = _core.read_network(Path(path).read_bytes())
         plan = json.loads(text)
         kind = plan["kind"]
-<<<<<<< HEAD
         if plan.get("regions") is not None:
             raise FileError("its rows have regions of their own, which only the program reads: `pal predict`, `pal eval`")
         if kind["predictor"] == "kernel":
             layer: Layer | KernelLayer = KernelLayer(parse_smtlib(script), components=kind["components"])
         elif kind["predictor"] != "pal" or core is None:
-            raise FileError(f"a baseline ({kind['predictor']}), which only the program reads: `pal query`, `pal sample`")
+            raise FileError(f"a baseline ({kind['predictor']}), which only the program reads: `pal eval`, `pal sample`")
         else:
             family = Family._of(core)
             layer = Layer.of(family)
@@ -101,15 +100,6 @@ def load_network(path: str | os.PathLike[str]) -> TrainedNetwork:
                 layer.head = StudentTHead(family)  # type: ignore[arg-type]
         variables = layer.constraint.variables
         if parse_smtlib(script).variables != variables or len(plan["outputs"]) != len(variables):
-=======
-        if kind["predictor"] != "pal" or core is None:
-            raise FileError(f"a baseline ({kind['predictor']}), which only the program reads: `pal eval`, `pal sample`")
-        family = Family._of(core)
-        layer = Layer.of(family)
-        if kind["student_t"]:
-            layer.head = StudentTHead(family)  # type: ignore[arg-type]
-        if parse_smtlib(script).variables != family.variables or len(plan["outputs"]) != len(family.variables):
->>>>>>> comforts
             raise FileError("the constraint and the family of the file have different variables")
         network = _network(len(plan["inputs"]), kind["hidden"], layer.num_params, weights)
     except FileError as error:
