@@ -42,6 +42,7 @@ The pipeline, and where its parts live:
 """
 
 import importlib
+import sys
 from typing import Any
 
 from . import errors
@@ -103,7 +104,8 @@ from .region import Cell, Region
 
 __all__ = [
     "Category", "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
-    "HistogramMixture", "Integral", "KINDS", "Marginal", "MixedDensity", "MixedFamily", "Mode", "Model", "Moments", "NumberError", "ParseError",
+    "HistogramMixture", "Integral", "KINDS", "Marginal", "MixedDensity", "MixedFamily", "Mode", "Model", "Moments",
+    "NumberError", "ParseError",
     "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution",
     "SplineMixture", "StreetMap", "SumOfSquares", "Term", "TermVector", "Terms", "UnboundedError", "Weight",
     "__version__", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt",
@@ -118,7 +120,8 @@ _MODULES = {"datasets": "numpy", "plot": "matplotlib", "sklearn": "scikit-learn"
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'pal' has no attribute '{name}'")
+        # With these Python suggests the name that was probably meant.
+        raise AttributeError(f"module 'pal' has no attribute '{name}'", name=name, obj=sys.modules[__name__])
     try:
         return importlib.import_module(f".{name}", __name__)
     except ModuleNotFoundError as error:

@@ -6,7 +6,8 @@ imported here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,11 +88,19 @@ def named(values: Any, variables: Sequence[str], what: str) -> list[Any] | None:
         raise ValueError(
             f"{what} have no column {' and no column '.join(f'`{name}`' for name in missing)}; "
             f"their columns are {have}, and the variables are, in this order: {', '.join(variables)}"
+            + meant(missing[0], labels)
         )
     repeated = [name for name in variables if labels.count(name) > 1]
     if repeated:
         raise ValueError(f"{what} have several columns `{repeated[0]}`")
     return [values[name] for name in variables]
+
+
+def meant(name: str, known: Iterable[Any]) -> str:
+    """The end of a message about a name that is not there: the known one that was probably meant, if there is one."""
+    by_small = {str(other).lower(): str(other) for other in known}
+    near = difflib.get_close_matches(name.lower(), by_small, n=1, cutoff=0.7)
+    return f"; did you mean `{by_small[near[0]]}`?" if near else ""
 
 
 def _is_list(labels: Any) -> bool:

@@ -9,7 +9,7 @@ from .errors import Error
 
 
 def png(shown: Any) -> bytes | None:
-    """The picture of a region or a density of one or two variables as a PNG file; `None` where it has none, or where
+    """The picture of a region or a density of one to three variables as a PNG file; `None` where it has none, or where
     matplotlib is not installed: the notebook then shows the text instead."""
     try:
         from matplotlib.figure import Figure
@@ -20,7 +20,8 @@ def png(shown: Any) -> bytes | None:
     figure = Figure(figsize=(4.5, 3.6), layout="constrained")
     try:
         draw = plot.density if hasattr(shown, "log_prob") else plot.region
-        draw(shown, figure.add_subplot())
+        space = {"projection": "3d"} if len(shown.variables) == 3 else {}
+        draw(shown, figure.add_subplot(**space))
     except Error:
         # Such as an unbounded region.
         return None

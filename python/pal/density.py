@@ -265,7 +265,7 @@ class Density:
         """The picture that notebooks show; `None` where there is none."""
         from ._pictures import png
 
-        return png(self) if len(self.variables) <= 2 else None
+        return png(self) if len(self.variables) <= 3 else None
 
 
 def _conditioned(density: Density, condition: Formula) -> Density:

@@ -82,7 +82,9 @@ class TermVector:
         """The other side entry by entry: a number or term for all of them, or one for each."""
         if isinstance(other, (Term, str, Fraction, Decimal)) or np.ndim(other) == 0:
             return [other] * len(self)
-        entries = list(other) if isinstance(other, (TermVector, list, tuple)) else _numbers(other).tolist()
+        if isinstance(other, TermVector):
+            other = other.terms
+        entries = list(other) if isinstance(other, (list, tuple)) else _numbers(other).tolist()
         if len(entries) != len(self):
             raise ValueError(f"{len(self)} terms are compared with {len(entries)} entries; give one or one for each")
         return entries

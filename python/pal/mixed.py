@@ -152,7 +152,8 @@ class _Columns:
         """A table with labels in the place of the values of categories."""
         result: Table = {}
         for row, probability in zip(rows, probabilities.tolist()):
-            rest, key, possible = list(row), [], True
+            rest, possible = list(row), True
+            key: list[Any] = []
             for name in names:
                 if name in self.categories and name not in self.booleans:
                     width = len(self.categories[name])
@@ -192,14 +193,12 @@ class MixedFamily:
     True
     """
 
-    _core: _core.MixedFamily
-
     def __init__(self, kind: Any, region: Region | Constrained, **options: Any) -> None:
         region = region if isinstance(region, Region) else Region(region)
         self._set(_core.MixedFamily(region._core, kind._settings(region, **options)))
 
     def _set(self, core: _core.MixedFamily) -> None:
-        self._core = core
+        self._core: Any = core
         self._columns = _Columns(core.variables, core.booleans)
 
     @classmethod

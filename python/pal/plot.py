@@ -1,7 +1,8 @@
 """Pictures with matplotlib: regions, cells, densities with the forbidden area hatched, marginals, samples.
 
-Regions and densities of two variables are drawn as maps. All functions draw into the axes that they are given, or into
-the current ones, and return them.
+Regions and densities of two variables are drawn as maps, those of one variable as intervals and curves, those of three
+as solids and dots in space. All functions draw into the axes that they are given, or into the current ones, and return
+them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 from numpy.typing import ArrayLike
 
+from . import _space
 from ._arrays import FloatArray, count, float64
 from .density import Density
 from .errors import Error, RegionError
@@ -33,7 +35,7 @@ def region(
     label: str | None = None,
     aspect: str | float | None = None,
 ) -> Axes:
-    """Draws a region of one or two variables.
+    """Draws a region of one, two or three variables.
 
     Args:
         region: the region.
@@ -51,6 +53,11 @@ def region(
     ('x', 'y')
     """
     _check_region(region)
+    if region.dimension == 3:
+        space = _space.axes(ax)
+        _space.place(space, region.variables, _box(region))
+        _space.region(space, region, color, alpha, label)
+        return space
     ax = ax or _axes()
     _place(ax, region, aspect)
     if region.dimension == 1:
@@ -90,7 +97,8 @@ def density(
     hatch: str | None = "////",
     aspect: str | float | None = None,
 ) -> Axes:
-    """Draws a density: of two variables as a map with the forbidden area hatched, of one variable as a curve.
+    """Draws a density: of two variables as a map with the forbidden area hatched, of one variable as a curve, of three
+    as samples in space, coloured by it.
 
     Args:
         density: a [`Density`][pal.Density], or a distribution of `pal.torch` with a single one in its batch.
@@ -106,6 +114,11 @@ def density(
     area = Region(density.constraint)
     if area.dimension == 1:
         return marginal(density, density.variables[0], ax)
+    if area.dimension == 3:
+        space = _space.axes(ax)
+        _space.place(space, area.variables, _box(area))
+        _space.density(space, density, cmap, log)
+        return space
     _two(area)
     ax = ax or _axes()
     _place(ax, area, aspect)
@@ -126,7 +139,14 @@ def density(
 
 
 def marginal(density: Any, variable: str, ax: Axes | None = None, **line: Any) -> Axes:
-    """Draws the exact marginal density of one variable."""
+    """Draws the exact marginal density of one variable.
+
+    Args:
+        density: as for [`density`][pal.plot.density].
+        variable: its name.
+        ax: where to draw; by default the current axes.
+        line: options of matplotlib's `plot`, such as `color` and `label`.
+    """
     density = _one(density)
     curve = density.marginal(variable).polyline()
     ax = ax or _axes()
@@ -138,7 +158,15 @@ def marginal(density: Any, variable: str, ax: Axes | None = None, **line: Any) -
 
 
 def marginals(density: Any, figure: Any = None) -> list[Axes]:
-    """Draws the marginals of all variables side by side."""
+    """Draws the marginals of all variables side by side.
+
+    Args:
+        density: as for [`density`][pal.plot.density].
+        figure: where to draw; by default the current figure.
+
+    Returns:
+        the axes, one for each variable.
+    """
     density = _one(density)
     figure = figure or _figure()
     axes = figure.subplots(1, len(density.variables), squeeze=False)[0]
@@ -146,14 +174,29 @@ def marginals(density: Any, figure: Any = None) -> list[Axes]:
 
 
 def samples(points: ArrayLike, ax: Axes | None = None, **dots: Any) -> Axes:
-    """Draws points of two variables, one per row, as dots."""
+    """Draws points of one to three variables, one per row, as dots; those of one variable as ticks along the axis.
+
+    Args:
+        points: an array or a tensor with the coordinates along its last axis.
+        ax: where to draw; by default the current axes.
+        dots: options of matplotlib's `scatter`, such as `s` for the size.
+    """
     if hasattr(points, "detach"):
         points = points.detach().cpu()
     rows = float64(points, "points")
-    if rows.ndim != 2 or rows.shape[1] != 2:
-        raise ValueError(f"points of two variables are drawn, one per row; the shape is {rows.shape}")
+    if rows.ndim != 2 or rows.shape[1] not in (1, 2, 3):
+        shape = " x ".join(map(str, rows.shape))
+        raise ValueError(f"points of one to three variables are drawn, one per row; the shape is {shape}")
+    options: dict[str, Any] = {"s": 4, "color": "black", "alpha": 0.6, "linewidths": 0, "zorder": 2, **dots}
+    if rows.shape[1] == 3:
+        space = _space.axes(ax)
+        space.scatter(*rows.T, **options)
+        return space
     ax = ax or _axes()
-    options = {"s": 4, "color": "black", "alpha": 0.6, "linewidths": 0, "zorder": 2, **dots}
+    if rows.shape[1] == 1:
+        options = {**options, "s": 60, "marker": "|", "linewidths": 0.6, **dots}
+        ax.scatter(rows[:, 0], np.zeros(len(rows)), **options)
+        return ax
     ax.scatter(rows[:, 0], rows[:, 1], **options)
     return ax
 
@@ -187,7 +230,8 @@ def _check_region(area: Any) -> None:
 def _two(region: Region) -> None:
     if region.dimension != 2:
         raise ValueError(
-            f"a map has two variables, and there are {region.dimension}; draw marginals, or fix the others with given()"
+            f"a map has two variables, and there are {region.dimension}; draw marginals(density), or fix the others "
+            "with density.given(..)"
         )
 
 
@@ -199,7 +243,10 @@ def _box(region: Region) -> list[tuple[float, float]]:
 
 def _place(ax: Axes, region: Region, aspect: str | float | None) -> None:
     if region.dimension not in (1, 2):
-        _two(region)
+        raise ValueError(
+            f"regions of up to three variables can be drawn, and there are {region.dimension}: "
+            f"{', '.join(region.variables)}; fix some of them with pal.substitute(formula, {{name: value}})"
+        )
     box = _box(region)
     margins = [0.03 * (high - low) for low, high in box]
     ax.set_xlim(box[0][0] - margins[0], box[0][1] + margins[0])

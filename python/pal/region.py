@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from . import _core
+from . import _arrays, _core
 from ._arrays import FloatArray, Points
 from .formula import Constrained, Constraint, Number, as_constraint, shortened
 
@@ -284,7 +284,7 @@ class Region:
         """The picture that notebooks show; `None` where there is none."""
         from ._pictures import png
 
-        return png(self) if self.dimension in (1, 2) else None
+        return png(self) if self.dimension in (1, 2, 3) else None
 
     def __copy__(self) -> Region:
         return self

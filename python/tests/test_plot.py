@@ -101,7 +101,10 @@ def test_notebooks_show_pictures():
     for shown in (ROOM, density, density.given(x=0.5), density.condition(x <= 1)):
         assert shown._repr_png_().startswith(b"\x89PNG")
     assert pal.Region((x >= 0) & (y >= 0))._repr_png_() is None
-    assert pal.Region(x.between(0, 1) & y.between(0, 1) & z.between(0, 1))._repr_png_() is None
+    cube = pal.Region(x.between(0, 1) & y.between(0, 1) & z.between(0, 1))
+    assert cube._repr_png_().startswith(b"\x89PNG")
+    w = pal.real("w")
+    assert pal.Region(cube.constraint & w.between(0, 1))._repr_png_() is None
 
 
 def test_marginals_integrate_to_one_and_samples_are_dots():
@@ -119,10 +122,52 @@ def test_marginals_integrate_to_one_and_samples_are_dots():
 
 
 def test_what_cannot_be_drawn_is_said():
+    w = pal.real("w")
     cube = pal.Region(x.between(0, 1) & y.between(0, 1) & z.between(0, 1))
+    with pytest.raises(ValueError, match="up to three variables can be drawn, and there are 4: x, y, z, w"):
+        pal.Region(cube.constraint & w.between(0, 1)).plot()
     with pytest.raises(ValueError, match="two variables"):
-        cube.plot()
+        pal.plot.cells(cube)
+    with pytest.raises(ValueError, match="projection='3d'"):
+        cube.plot(plt.figure().gca())
     with pytest.raises(pal.RegionError, match="empty"):
         pal.Region((x < y) & (y < x)).plot()
     with pytest.raises(ValueError, match="one per row"):
         pal.plot.samples([1.0, 2.0])
+
+
+def surface(ax):
+    """The area of the faces that are drawn in space."""
+    total = 0.0
+    for corners in ax.collections[0]._faces:
+        fan = np.cross(corners[1:-1] - corners[0], corners[2:] - corners[0])
+        total += np.linalg.norm(fan.sum(0)) / 2
+    return total
+
+
+def test_solids_have_their_surface_and_no_walls_inside():
+    cube = x.between(0, 2) & y.between(0, 2) & z.between(0, 2)
+    assert abs(surface(pal.Region(cube).plot()) - 24) < 1e-9
+    # A corner cut off leaves the surface of the cube as it was: three squares go, three come. The solid has several
+    # cells, and the walls between them are not drawn.
+    notched = pal.Region(cube & ~((x > 1) & (y > 1) & (z > 1)))
+    assert len(notched.cells) > 1
+    plt.figure()
+    assert abs(surface(notched.plot()) - 24) < 1e-9
+    # A regular tetrahedron with edges of sqrt(2).
+    plt.figure()
+    ax = pal.Region((x + y + z <= 2) & (x + y >= z) & (y + z >= x) & (z + x >= y)).plot()
+    assert abs(surface(ax) - np.sqrt(3) * 2) < 1e-9 and ax.get_zlabel() == "z"
+
+
+def test_one_and_three_variables_are_drawn_as_ticks_and_dots():
+    cube = pal.Region(x.between(0, 2) & y.between(0, 2) & z.between(0, 2) & (x + y + z <= 4))
+    family = pal.SumOfSquares(cube, degree=1, components=1)
+    one = family.density(family.random_params(seed=1))
+    ax = one.plot()
+    points = np.stack(ax.collections[0]._offsets3d, -1)
+    assert cube.contains(points).all() and np.allclose(ax.collections[0].get_array(), np.exp(one.log_prob(points)))
+    pal.plot.samples(one.sample(20, seed=1), ax)
+    assert len(ax.collections) == 2
+    ticks = pal.plot.samples([[1.0], [2.0]], plt.figure().gca())
+    assert (ticks.collections[0].get_offsets() == [[1, 0], [2, 0]]).all()

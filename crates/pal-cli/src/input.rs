@@ -90,7 +90,7 @@ pub struct Reading {
     #[arg(long, value_name = "x0,y0,x1,y1", allow_hyphen_values = true, value_parser = parse_bounds)]
     bounds: Option<Bounds>,
     /// PNG: by how many pixels polygons may reach beyond obstacle pixels, to have fewer corners [default: 0.75]
-    #[arg(long, value_name = "PIXELS")]
+    #[arg(long, value_name = "PIXELS", allow_negative_numbers = true)]
     tolerance: Option<f64>,
 }
 

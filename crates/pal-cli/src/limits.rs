@@ -63,6 +63,8 @@ static MEMORY_LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 /// Why the task was stopped: an index of [`REASONS`], 0 if it was not.
 static REASON: AtomicU8 = AtomicU8::new(0);
 static TASK: OnceLock<Task> = OnceLock::new();
+/// When the limit on time is reached, if there is one.
+static DEADLINE: OnceLock<Instant> = OnceLock::new();
 
 const REASONS: [&str; 4] = ["", "interrupted", "the time limit was reached", "the memory limit was reached"];
 
@@ -74,6 +76,11 @@ pub fn memory() -> f64 {
 /// The task that all work of the library belongs to.
 pub fn task() -> &'static Task {
     TASK.get_or_init(Task::default)
+}
+
+/// When the limit on time is reached, if there is one.
+pub fn deadline() -> Option<Instant> {
+    DEADLINE.get().copied()
 }
 
 /// Begins to watch over the run.
@@ -89,6 +96,9 @@ pub fn begin(time: Option<Duration>, most_memory: Option<u64>) -> Result<()> {
     })
     .context("cannot listen for Ctrl-C")?;
     let deadline = time.and_then(|time| start.checked_add(time));
+    if let Some(deadline) = deadline {
+        DEADLINE.get_or_init(|| deadline);
+    }
     let watch = std::thread::Builder::new().name("limits".to_string());
     watch.spawn(move || watch_over(deadline)).context("cannot start a thread")?;
     Ok(())

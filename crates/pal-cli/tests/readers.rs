@@ -42,7 +42,9 @@ fn pictures_of_obstacles() {
     // The step between the three obstacle pixels is filled by a triangle.
     assert_eq!(volume(&folder, &["map.png"]), "17/2");
     assert_eq!(volume(&folder, &["map.png", "--tolerance", "0", "--meaning", "walkable"]), "3");
-    folder.pal(&["check", "map.png", "--tolerance", "-1"]).failed("");
+    folder
+        .pal(&["check", "map.png", "--tolerance", "-1"])
+        .failed("pal: map.png: the tolerance is a distance in pixels");
     folder.write("not.png", "GIF89a");
     folder.pal(&["check", "not.png"]).failed("pal: not.png: not a PNG file, or a damaged one");
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._arrays import FloatArray
+from .._arrays import FloatArray, meant
 from ..families import KINDS, Family
 from ..formula import Constraint, all_of, real
 from ..region import Region
@@ -49,7 +49,7 @@ def chosen_kind(family: str, region: Region) -> type[Family]:
         return next(kind for kind in KINDS if (kind.max_variables or region.dimension) >= region.dimension)
     if family not in by_name:
         names = ", ".join(f'"{name}"' for name in by_name)
-        raise ValueError(f'families are "auto", {names}; not {family!r}')
+        raise ValueError(f'families are "auto", {names}; not {family!r}{meant(str(family), by_name)}')
     return by_name[family]
 
 

@@ -269,13 +269,13 @@ impl PalLayer {
     ///
     /// let [x, y] = reals(["x", "y"]);
     /// let square = Region::new(&(x.between(-1, 1) & y.between(-1, 1)).into())?;
-    /// let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(4), components: 2 });
+    /// let settings = Settings::Spline(SplineSettings { knots: Knots::Uniform(4), components: 1 });
     /// let layer = PalLayer::new(&Family::new(&square, &settings)?, &Device::flex(), DType::F64)?;
     /// // Two windows of a hall: one in the middle, and one in a corner, where a quarter of it is free.
     /// let hall = RegionMap::new(&Region::new(&(x.between(0, 9) & y.between(0, 6)).into())?)?;
     /// let views = hall.windows(&[4.0, 3.0, 0.0, 0.0], &[1.0], None, None)?;
     /// let regions = layer.family().on_regions(&views)?;
-    /// // Zeros: the uniform density of each row.
+    /// // Zeros of a single component are the uniform density of each row.
     /// let params = Tensor::zeros([2, layer.num_params()], (&Device::flex(), DType::F64));
     /// let log_prob = to_f64_vec(layer.log_prob_on(params, &[0.5, 0.5, 0.5, 0.5], &regions)?);
     /// assert!((log_prob[0] + 4f64.ln()).abs() < 1e-12 && log_prob[1].abs() < 1e-12);

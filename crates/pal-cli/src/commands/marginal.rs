@@ -77,12 +77,18 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let names: Vec<&str> = args.variables.iter().map(String::as_str).collect();
     let points = args.question.points.as_deref().map(|path| read_points(path, &names)).transpose()?;
     let answer = || -> Result<Vec<(usize, Answer)>> {
-        let _progress = Progress::waiting("integrating", !global.quiet);
         let rows = args.row.or_first().of(&model)?;
-        let densities = args.condition.densities(&model, rows.clone())?;
-        let answers =
-            rows.zip(&densities).map(|(row, density)| Ok((row, args.answer(density, &names, points.as_ref())?)));
-        answers.collect()
+        let densities = {
+            let _progress = Progress::waiting("preparing", !global.quiet);
+            args.condition.densities(&model, rows.clone())?
+        };
+        let progress = Progress::of(densities.len(), "integrating", !global.quiet);
+        let answer = |(row, density)| {
+            let answer = args.answer(density, &names, points.as_ref())?;
+            progress.step();
+            Ok((row, answer))
+        };
+        rows.zip(&densities).map(answer).collect()
     };
     let answers = answer().with_context(|| args.model.name())?;
     // RowChoice may differ in the degree of their pieces.

@@ -115,7 +115,7 @@ impl Session<'_> {
         let start = Instant::now();
         let mut written = Instant::now();
         let mut trouble = None;
-        let bar = TrainingBar::new(self.learning.settings().epochs, !self.global.quiet);
+        let mut bar = TrainingBar::new(self.learning.settings().epochs, !self.global.quiet);
         let mut last: Option<Epoch> = None;
         let stop = trainer.run(&self.train, &self.validation, |trainer, milestone| {
             match milestone {
