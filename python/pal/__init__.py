@@ -29,6 +29,7 @@ The pipeline, and where its parts live:
 | a region for each example | `RegionBatch` | `pal.batch` |
 | integrate over it | `integrate`, `moments`, `wmi` | `pal.integrals` |
 | compile densities on it | `SplineMixture`, `SumOfSquares`, `HistogramMixture`, `load` | `pal.families` |
+| compile densities over reals, Booleans and categories | `MixedFamily`, `MixedDensity`, `Category` | `pal.mixed` |
 | ask one density | `Density`, `Marginal`, `Mode`, `Entropy` | `pal.density` |
 | make it the last layer of a network | `SplineLayer`, `ConstrainedDistribution` | `pal.torch` |
 | fit it to a table | `ConstrainedDensity` | `pal.sklearn` |
@@ -96,20 +97,21 @@ from .formula import (
     reals,
     substitute,
 )
+from .mixed import Category, MixedDensity, MixedFamily
 from .osm import StreetMap, parse_osm, read_osm
 from .integrals import Integral, Moments, Solution, SurfaceIntegral, integrate, moments, wmi
 from .region import Cell, Region, SurfaceMeasure
 
 __all__ = [
-    "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
-    "HistogramMixture", "Integral", "KINDS", "Marginal", "Mode", "Model", "Moments", "NumberError", "ParseError",
-    "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region", "RegionBatch", "RegionError", "Solution",
-    "SplineMixture", "StreetMap", "SumOfSquares", "SurfaceIntegral", "SurfaceMeasure", "Term", "TermVector", "Terms",
-    "UnboundedError", "Weight", "__version__", "all_of", "any_of", "boolean", "booleans", "errors", "from_geopandas",
-    "from_mask", "from_pysmt", "from_shapely", "from_wkb", "from_wkt", "implies", "integrate", "ite", "load",
-    "maximum", "minimum", "moments", "parse_geojson", "parse_osm", "parse_pishield", "parse_smtlib", "polygon",
-    "rational", "read_geojson", "read_mask", "read_osm", "read_pishield", "read_smtlib", "real", "reals",
-    "show_versions", "substitute", "wmi",
+    "Category", "Cell", "Constraint", "Density", "DensityError", "Entropy", "Error", "Family", "FileError", "Formula",
+    "HistogramMixture", "Integral", "KINDS", "Marginal", "MixedDensity", "MixedFamily", "Mode", "Model", "Moments",
+    "NumberError", "ParseError", "PiecewiseTerm", "Polynomial", "PolynomialError", "QueryError", "Region",
+    "RegionBatch", "RegionError", "Solution", "SplineMixture", "StreetMap", "SumOfSquares", "SurfaceIntegral",
+    "SurfaceMeasure", "Term", "TermVector", "Terms", "UnboundedError", "Weight", "__version__", "all_of", "any_of",
+    "boolean", "booleans", "errors", "from_geopandas", "from_mask", "from_pysmt", "from_shapely", "from_wkb",
+    "from_wkt", "implies", "integrate", "ite", "load", "maximum", "minimum", "moments", "parse_geojson", "parse_osm",
+    "parse_pishield", "parse_smtlib", "polygon", "rational", "read_geojson", "read_mask", "read_osm", "read_pishield",
+    "read_smtlib", "real", "reals", "show_versions", "substitute", "wmi",
 ]  # fmt: skip
 
 # Modules that need further packages, and are therefore imported when they are first used.

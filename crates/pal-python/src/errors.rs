@@ -2,8 +2,8 @@
 
 use pal::density::{DensityError, FileError};
 use pal::formula::{
-    GeoJsonError, MaskError, MembershipError, OrderError, PiShieldError, PolygonError, SmtError, SmtWriteError,
-    TooManyPieces, WkbError, WktError,
+    CategoryError, GeoJsonError, MaskError, MembershipError, OrderError, PiShieldError, PolygonError, SmtError,
+    SmtWriteError, TooManyPieces, WkbError, WktError,
 };
 use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
@@ -68,6 +68,7 @@ report! {
     MaskError => "ParseError",
     WkbError => "ParseError",
     OrderError => "RegionError",
+    CategoryError => "RegionError",
     PolygonError => "RegionError",
     SmtWriteError => "FileError",
     ProblemError => "ParseError",

@@ -13,6 +13,7 @@
 //! | `family`, `density` | questions about many parameter vectors, and about one |
 //! | `event` | questions about many parameter vectors with derivatives: entropies, moments on events, given values |
 //! | `families` | settings and recipes, one module per kind of family |
+//! | `mixed` | densities over real and Boolean variables |
 //! | `kernel` | kernel mixtures, which have no grid |
 //! | `network` | reading networks that the program trained |
 //! | `files` | writing files |
@@ -31,6 +32,7 @@ mod files;
 mod flat;
 mod formula;
 mod kernel;
+mod mixed;
 mod network;
 mod piecewise;
 mod polynomial;
@@ -67,6 +69,8 @@ mod _core {
     use crate::formula::Formula;
     #[pymodule_export]
     use crate::kernel::KernelFamily;
+    #[pymodule_export]
+    use crate::mixed::{MixedDensity, MixedEvent, MixedFamily, category_formulas};
     #[pymodule_export]
     use crate::network::read_network;
     #[pymodule_export]

@@ -18,6 +18,7 @@ from ..density import ENTROPY_DEFAULT, MODE_DEFAULT, Density, Entropy, Marginal,
 from ..errors import FileError
 from ..formula import Constrained, Constraint
 from ..integrals import Integrand
+from ..mixed import MixedFamily, load_mixed
 from ..region import Region
 
 
@@ -49,6 +50,15 @@ class Family:
     max_variables: ClassVar[int | None] = None
 
     _core: _core.Family
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        """On a constraint with Boolean variables a kind makes a [`MixedFamily`][pal.MixedFamily]."""
+        region = arguments[0] if arguments else options.get("region")
+        if _has_booleans(region):
+            named = {**dict(zip(cls.options, arguments[1:])), **options}
+            named.pop("region", None)
+            return MixedFamily(cls, region, **named)
+        return super().__new__(cls)
 
     def __init__(self) -> None:
         from . import KINDS
@@ -310,6 +320,9 @@ def load(path: str | os.PathLike[str]) -> Model:
     except FileError as error:
         if "pal-network-" in str(error):
             raise FileError(f"{path}: a network trained by `pal train`; pal.torch.load_network reads it") from None
+        if "Boolean variables" in str(error):
+            mixed: Any = load_mixed(path)
+            return Model(*mixed)
         raise FileError(f"{path}: {error}") from None
     return Model(Family._of(core), None if params is None else params.reshape(-1, core.num_params))
 
@@ -336,6 +349,14 @@ def _read(content: bytes) -> Family:
 
 def _expand(flat: FloatArray, shape: tuple[int, ...], full: tuple[int, ...], width: int) -> FloatArray:
     return np.ascontiguousarray(np.broadcast_to(flat.reshape(*shape, width), (*full, width))).reshape(-1)
+
+
+def _has_booleans(region: Any) -> bool:
+    if isinstance(region, Region):
+        region = region.constraint
+    if isinstance(region, Formula):
+        region = Constraint(region)
+    return isinstance(region, Constraint) and bool(region.booleans)
 
 
 def as_region(region: Region | Constrained) -> Region:

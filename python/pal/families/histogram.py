@@ -49,13 +49,19 @@ class HistogramMixture(Family):
         components: int | None = None,
     ) -> None:
         region = as_region(region)
-        default = self.defaults(len(region._axes.variables))
-        self._compile(
-            region,
-            _core.HistogramSettings(
-                default.bins if bins is None else knot_positions(bins, region, "bins", ends=1),
-                default.components if components is None else _arrays.count(components, "the number of components"),
-            ),
+        self._compile(region, self._settings(region, bins, components))
+
+    @classmethod
+    def _settings(
+        cls,
+        region: Region,
+        bins: int | Sequence[int] | Sequence[Sequence[Number]] | None = None,
+        components: int | None = None,
+    ) -> _core.HistogramSettings:
+        default = cls.defaults(len(region._axes.variables))
+        return _core.HistogramSettings(
+            default.bins if bins is None else knot_positions(bins, region, "bins", ends=1),
+            default.components if components is None else _arrays.count(components, "the number of components"),
         )
 
     @staticmethod

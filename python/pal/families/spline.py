@@ -52,13 +52,19 @@ class SplineMixture(Family):
         components: int | None = None,
     ) -> None:
         region = as_region(region)
-        default = self.defaults(len(region._axes.variables))
-        self._compile(
-            region,
-            _core.SplineSettings(
-                default.knots if knots is None else knot_positions(knots, region),
-                default.components if components is None else _arrays.count(components, "the number of components"),
-            ),
+        self._compile(region, self._settings(region, knots, components))
+
+    @classmethod
+    def _settings(
+        cls,
+        region: Region,
+        knots: int | Sequence[int] | Sequence[Sequence[Number]] | None = None,
+        components: int | None = None,
+    ) -> _core.SplineSettings:
+        default = cls.defaults(len(region._axes.variables))
+        return _core.SplineSettings(
+            default.knots if knots is None else knot_positions(knots, region),
+            default.components if components is None else _arrays.count(components, "the number of components"),
         )
 
     @staticmethod

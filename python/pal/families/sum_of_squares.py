@@ -53,19 +53,28 @@ class SumOfSquares(Family):
         seed: int = 0,
     ) -> None:
         region = as_region(region)
-        default = self.defaults(len(region._axes.variables))
+        self._compile(region, self._settings(region, degree, components, basis, terms, seed))
+
+    @classmethod
+    def _settings(
+        cls,
+        region: Region,
+        degree: int | None = None,
+        components: int | None = None,
+        basis: str | None = None,
+        terms: int | None = None,
+        seed: int = 0,
+    ) -> _core.SumOfSquaresSettings:
+        default = cls.defaults(len(region._axes.variables))
         degree = default.degree if degree is None else _arrays.count(degree, "the degree")
         if degree > 65535:
             raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")
-        self._compile(
-            region,
-            _core.SumOfSquaresSettings(
-                degree,
-                default.components if components is None else _arrays.count(components, "the number of components"),
-                default.basis if basis is None else basis,
-                None if terms is None else _arrays.count(terms, "the number of terms"),
-                _arrays.seed(seed),
-            ),
+        return _core.SumOfSquaresSettings(
+            degree,
+            default.components if components is None else _arrays.count(components, "the number of components"),
+            default.basis if basis is None else basis,
+            None if terms is None else _arrays.count(terms, "the number of terms"),
+            _arrays.seed(seed),
         )
 
     @staticmethod

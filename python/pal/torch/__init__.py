@@ -30,6 +30,7 @@ The pipeline, and where its parts live:
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
 | kernels, which have no grid | `kernel`: [`KernelLayer`][pal.torch.KernelLayer] |
 | paths of many steps that never touch an obstacle | `trajectory`: [`TrajectoryLayer`][pal.torch.TrajectoryLayer], `trajectory_distribution`, `trajectory_network` (its default network), `_frames` (local frames) |
+| Boolean variables and categories beside reals | `mixed`: [`MixedLayer`][pal.torch.MixedLayer] |
 | a small training loop | `training`: [`fit`][pal.torch.fit] |
 | networks that the program trained | `network`: [`load_network`][pal.torch.load_network] |
 | what the components are divided by | `normaliser`: [`Normaliser`][pal.torch.Normaliser] |
@@ -53,6 +54,7 @@ from .kernel import KernelDistribution, KernelLayer, KernelRegions
 from .kinds import LAYERS
 from .layer import Layer
 from .marginals import Marginals
+from .mixed import MixedDistribution, MixedLayer
 from .network import TrainedNetwork, load_network
 from .normaliser import Normaliser
 from .regions import CompiledRegions, InRegions, RegionDistribution, collate
@@ -68,7 +70,7 @@ from .trajectory_network import StepNetwork
 __all__ = [
     "CompiledRegions", "ConstrainedDistribution", "Coverage", "FlatDistribution", "FreePaths", "GivenDistribution",
     "HistogramLayer", "InRegion", "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "LAYERS", "Layer",
-    "Marginals", "Normaliser", "OnFlat", "PathWindows", "RegionDistribution", "SplineLayer", "StepDistribution",
-    "StepNetwork", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork", "Training", "TrajectoryDistribution",
-    "TrajectoryLayer", "collate", "fit", "load_network",
+    "Marginals", "MixedDistribution", "MixedLayer", "Normaliser", "OnFlat", "PathWindows", "RegionDistribution",
+    "SplineLayer", "StepDistribution", "StepNetwork", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork",
+    "Training", "TrajectoryDistribution", "TrajectoryLayer", "collate", "fit", "load_network",
 ]  # fmt: skip
