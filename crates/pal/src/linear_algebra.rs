@@ -107,13 +107,16 @@ pub(crate) fn regular_columns(rows: &[Vec<Integer>]) -> Option<(Vec<usize>, Inte
     Some((columns, elimination.pivot))
 }
 
+/// The column of a pivot, and its row.
+pub(crate) type PivotRow = (usize, Vec<Rational>);
+
 /// The reduced row echelon form of a matrix of rationals whose pivots are sought in the given columns, in this order:
 /// for each pivot its column and its row, in which it is 1 and the only entry of its column that is not 0. Rows without a
 /// pivot, which are 0 in all of these columns, come after them, if they are not 0 altogether.
 pub(crate) fn reduced_rows(
     rows: &[Vec<Rational>],
     columns: impl IntoIterator<Item = usize>,
-) -> (Vec<(usize, Vec<Rational>)>, Vec<Vec<Rational>>) {
+) -> (Vec<PivotRow>, Vec<Vec<Rational>>) {
     let integral = rows.iter().map(|row| numerators_over(row, &common_denominator(row)));
     let mut elimination = Elimination::new(integral.collect());
     let mut pivots = Vec::new();

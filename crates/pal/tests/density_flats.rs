@@ -129,7 +129,7 @@ fn dirichlet_densities_are_squares() {
     // 3 * 3 * 3 / (9 * 10 * 11)
     assert!((density.expectation(&product).unwrap() - 27.0 / 990.0).abs() < 1e-12);
     assert!(
-        (density.probability(&a.le(&Linear::try_from("1/3").unwrap())).unwrap() - {
+        (density.probability(&a.le(Linear::try_from("1/3").unwrap())).unwrap() - {
             // The distribution function of Beta(3, 6) at 1/3: the chance of 3 or more successes of 8.
             let binomial = |k: i32, choose: f64| choose * (1f64 / 3.0).powi(k) * (2f64 / 3.0).powi(8 - k);
             1.0 - binomial(0, 1.0) - binomial(1, 8.0) - binomial(2, 28.0)
@@ -176,7 +176,7 @@ fn either_chart_gives_the_same_density() {
         .collect();
     let points = densities[0].sample(50, 1).unwrap();
     let first = densities[0].log_prob(&points);
-    let event = (&a + &b).le(&Linear::try_from("0.6").unwrap());
+    let event = (&a + &b).le(Linear::try_from("0.6").unwrap());
     for density in &densities[1..] {
         assert!(first.iter().zip(density.log_prob(&points)).all(|(x, y)| (x - y).abs() < 1e-8));
         assert!((density.probability(&event).unwrap() - densities[0].probability(&event).unwrap()).abs() < 1e-10);
@@ -249,7 +249,7 @@ fn marginals_of_dependent_variables_are_those_of_samples_and_probabilities() {
         let marginal = density.marginal("c").unwrap();
         assert!((marginal.total() - 1.0).abs() < 1e-10);
         for x in ["0.05", "0.15", "0.333", "0.5", "0.9"] {
-            let mass = density.probability(&c.le(&Linear::try_from(x).unwrap())).unwrap();
+            let mass = density.probability(&c.le(Linear::try_from(x).unwrap())).unwrap();
             let cdf = marginal.cdf(x.parse().unwrap());
             assert!((cdf - mass).abs() < 1e-9, "{settings:?} {x}: {cdf} {mass}");
         }
