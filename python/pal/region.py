@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays, _core
 from ._arrays import FloatArray, Points
+from .errors import RegionError
 from .formula import Constrained, Constraint, Number, as_constraint, shortened
 
 if TYPE_CHECKING:
@@ -129,6 +130,14 @@ class Region:
     @cached_property
     def _flat(self) -> _core.Flat | None:
         return self._core.flat()
+
+    @cached_property
+    def _is_flat(self) -> bool:
+        try:
+            return self._flat is not None
+        except RegionError:
+            # Parts in different flats have points, and nothing else that is asked for here.
+            return False
 
     @cached_property
     def _axes(self) -> Region:
@@ -250,7 +259,7 @@ class Region:
             points: coordinates along the last axis, in the order of `variables`; or a dict of columns or a table of
                 pandas, by name.
         """
-        if self._flat is None:
+        if not self._is_flat:
             return self._constraint.contains(points)
         flat, shape = _arrays.points(points, self.variables)
         return self._core.contains(flat).reshape(shape)[()]

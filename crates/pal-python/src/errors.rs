@@ -9,9 +9,7 @@ use pal::moments::{ExponentsError, IntegrateError};
 use pal::number::NumberError;
 use pal::polynomial::{ParseError, PolynomialError};
 use pal::query::{NotAProbability, QueryError};
-use pal::region::{
-    BatchError, BatchFileError, FlatError, ProjectionError, RegionError, RegionMembershipError, Unbounded,
-};
+use pal::region::{BatchError, BatchFileError, FlatError, ProjectionError, RegionError, Unbounded};
 use pal::wmi::{ProblemError, TooManyCases, WmiError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -78,7 +76,6 @@ report! {
     NotAProbability => "QueryError",
     BatchError => "RegionError",
     FlatError => "RegionError",
-    RegionMembershipError => "RegionError",
     BatchFileError => "FileError",
 }
 

@@ -107,7 +107,7 @@ impl Region {
             Some(membership) => Ok(membership.contains_batch(&points)),
             None => {
                 let made = self.region.point_membership()?;
-                Ok::<_, region::RegionMembershipError>(self.membership.get_or_init(|| made).contains_batch(&points))
+                Ok::<_, pal::formula::MembershipError>(self.membership.get_or_init(|| made).contains_batch(&points))
             }
         };
         Ok(flags(py, run(py, "testing points", test)?))

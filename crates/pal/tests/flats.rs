@@ -171,6 +171,19 @@ fn triangles_in_space_have_their_area() {
 }
 
 #[test]
+fn membership_is_exact_in_free_coordinates_and_up_to_rounding_in_others() {
+    let [x, y] = reals(["x", "y"]);
+    let test = |formula: Formula, points: &[f64]| region(formula).point_membership().unwrap().contains_batch(points);
+    let line = (10 * &y).equals(3 * &x) & x.between(0, 1);
+    // 0.3 x is no float64 number, and neither is 0.3.
+    assert_eq!(test(line.clone(), &[1.0, 0.3, 0.5, 0.15, 1.0, 0.3 + 1e-15, 1.5, 0.45]), [true, true, false, false]);
+    assert_eq!(test(line & x.lt(1), &[1.0, 0.3]), [false]);
+    assert_eq!(test(x.equals(1) & (10 * &y).equals(3), &[1.0, 0.3, 1.0, 0.4]), [true, false]);
+    let cross = (x.equals(0) & y.between(0, 1)) | (y.equals(0) & x.between(0, 1));
+    assert_eq!(test(cross, &[0.0, 0.5, 0.5, 0.5]), [true, false]);
+}
+
+#[test]
 fn equalities_come_from_files_too() {
     let text = "(declare-const a Real) (declare-const b Real) (assert (= (+ a b) 1)) (assert (<= 0 a 1))";
     let flat = Region::new(&parse_smtlib(text).unwrap()).unwrap().flat().unwrap().unwrap();

@@ -87,9 +87,10 @@ def _mass_outside(p: ConstrainedDistribution, q: ConstrainedDistribution) -> Ten
         rows = p._core_rows()
         nothing = rows.new_zeros(len(rows))
         if p._variables != q._variables:
-            mine, others = ", ".join(p._variables), ", ".join(q._variables)
-            raise QueryError(f"the densities have different variables: {mine} and {others}")
-        alike = p.layer.family is q.layer.family or p.layer.constraint.to_smtlib() == q.layer.constraint.to_smtlib()
+            names = ", ".join(p._variables), ", ".join(q._variables)
+            raise QueryError(f"the densities have different variables: {names[0]} and {names[1]}")
+        mine, other = p.layer.family, q.layer.family
+        alike = mine is other or mine.constraint.to_smtlib() == other.constraint.to_smtlib()
         if alike and q._condition is None:
             return nothing
         outside = ~q.constraint.formula

@@ -38,7 +38,7 @@ pub(crate) use batch::{CellPolygons, CellScalar};
 pub use convex::{Breakpoint, ConvexPolytope, HalfSpace};
 pub use drive::{Budget, Cells, Decomposition, StopReason};
 pub(crate) use flat::visible_equalities;
-pub use flat::{Chart, DependentVariable, Flat, FlatError, RegionMembership, RegionMembershipError, SurfaceMeasure};
+pub use flat::{Chart, DependentVariable, Flat, FlatError, RegionMembership, SurfaceMeasure};
 pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
 pub use project::{Projection, ProjectionError};
