@@ -142,6 +142,8 @@ def test_layers_of_pytorch(family):
     assert len(distribution.tables("mode")) == 3
     with pytest.raises(ValueError, match="one point for each row"):
         distribution.log_prob(points[:2])
+    with pytest.raises(pal.DensityError, match="MixedLayer"):
+        pal.torch.SplineLayer(street()[-1])
     with pytest.raises(TypeError, match="mixed family"):
         pal.torch.MixedLayer(pal.HistogramMixture(x.between(0, 1)))
 
@@ -166,3 +168,11 @@ def test_training_finds_rules_that_the_constraint_does_not_say():
     density = layer(params[None]).densities()[0]
     assert density.probability(wet) == pytest.approx(is_wet.mean(), abs=0.03)
     assert density.given(wet=False).probability(x >= 3) > 0.9
+
+
+def test_estimators_say_that_they_are_over_reals():
+    pytest.importorskip("sklearn")
+    from pal.sklearn import ConstrainedDensity
+
+    with pytest.raises(ValueError, match="Boolean variables .*MixedLayer"):
+        ConstrainedDensity(street()[-1]).fit(np.array([[1.0, 1.0]]))

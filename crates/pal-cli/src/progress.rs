@@ -31,7 +31,12 @@ impl Progress {
 
     /// Counts up to a total, and shows the time left.
     pub fn of(total: usize, task: &'static str, wanted: bool) -> Progress {
-        Progress::with_template("{spinner} {msg}: {human_pos} of {human_len}, {elapsed}{left}{end}", Some(total), task, wanted)
+        Progress::with_template(
+            "{spinner} {msg}: {human_pos} of {human_len}, {elapsed}{left}{end}",
+            Some(total),
+            task,
+            wanted,
+        )
     }
 
     /// Shows the elapsed time and the steps of the library, of which it is not known how many there will be.
