@@ -100,14 +100,18 @@ def test_given_values_of_all_sorts(density):
 def test_points_by_name_and_errors(family, density):
     samples = family.sample(family.random_params(seed=3), 5, seed=1)
     np.testing.assert_array_equal(family.points(family.named(samples)), samples)
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(family.named(samples))
-    frame["mode"] = frame["mode"].astype("category")
-    np.testing.assert_allclose(density.log_prob(frame), density.log_prob(samples))
     with pytest.raises(pal.DensityError, match="row 1 .*`wet`"):
         density.log_prob([[1, 1, 0, 0, 1, 0], [1, 1, 0, 0, 1, 0.5]])
     with pytest.raises(ValueError, match="train"):
         family.points({"x": [1.0], "y": [1.0], "mode": np.array(["train"]), "wet": [True]})
+
+
+def test_tables_of_pandas_hold_labels(family, density):
+    pandas = pytest.importorskip("pandas")
+    samples = family.sample(family.random_params(seed=3), 5, seed=1)
+    frame = pandas.DataFrame(family.named(samples))
+    frame["mode"] = frame["mode"].astype("category")
+    np.testing.assert_allclose(density.log_prob(frame), density.log_prob(samples))
 
 
 def test_files_and_pickles(family, tmp_path):
@@ -174,5 +178,5 @@ def test_estimators_say_that_they_are_over_reals():
     pytest.importorskip("sklearn")
     from pal.sklearn import ConstrainedDensity
 
-    with pytest.raises(ValueError, match="Boolean variables .*MixedLayer"):
-        ConstrainedDensity(street()[-1]).fit(np.array([[1.0, 1.0]]))
+    with pytest.raises(ValueError, match="Boolean variable `mode=walk`"):
+        ConstrainedDensity(street()[-1]).fit(np.array([[1.0, 1.0], [2.0, 1.0]]))

@@ -44,11 +44,6 @@ def warn_of_limit(what: str) -> None:
 
 def chosen_kind(family: str, region: Region) -> type[Family]:
     """The kind of family of this name; for `"auto"` the first one that is possible on the region."""
-    if region.constraint.booleans:
-        raise ValueError(
-            f"the constraint has Boolean variables ({', '.join(region.constraint.booleans)}), and estimators are over real "
-            "columns only; use a family such as pal.SplineMixture and pal.torch.MixedLayer"
-        )
     by_name = {kind.kind: kind for kind in KINDS}
     if family == "auto":
         return next(kind for kind in KINDS if (kind.max_variables or region.dimension) >= region.dimension)
