@@ -336,9 +336,12 @@ class MixedDensity:
     @classmethod
     def _of(cls, core: _core.MixedDensity) -> MixedDensity:
         new = cls.__new__(cls)
-        new._core = core
-        new._columns = _Columns(core.variables, core.booleans)
+        new._set(core)
         return new
+
+    def _set(self, core: _core.MixedDensity) -> None:
+        self._core: Any = core
+        self._columns = _Columns(core.variables, core.booleans)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -100,14 +100,18 @@ def test_given_values_of_all_sorts(density):
 def test_points_by_name_and_errors(family, density):
     samples = family.sample(family.random_params(seed=3), 5, seed=1)
     np.testing.assert_array_equal(family.points(family.named(samples)), samples)
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(family.named(samples))
-    frame["mode"] = frame["mode"].astype("category")
-    np.testing.assert_allclose(density.log_prob(frame), density.log_prob(samples))
     with pytest.raises(pal.DensityError, match="row 1 .*`wet`"):
         density.log_prob([[1, 1, 0, 0, 1, 0], [1, 1, 0, 0, 1, 0.5]])
     with pytest.raises(ValueError, match="train"):
         family.points({"x": [1.0], "y": [1.0], "mode": np.array(["train"]), "wet": [True]})
+
+
+def test_tables_of_pandas_hold_labels(family, density):
+    pandas = pytest.importorskip("pandas")
+    samples = family.sample(family.random_params(seed=3), 5, seed=1)
+    frame = pandas.DataFrame(family.named(samples))
+    frame["mode"] = frame["mode"].astype("category")
+    np.testing.assert_allclose(density.log_prob(frame), density.log_prob(samples))
 
 
 def test_files_and_pickles(family, tmp_path):
@@ -142,6 +146,8 @@ def test_layers_of_pytorch(family):
     assert len(distribution.tables("mode")) == 3
     with pytest.raises(ValueError, match="one point for each row"):
         distribution.log_prob(points[:2])
+    with pytest.raises(pal.DensityError, match="MixedLayer"):
+        pal.torch.SplineLayer(street()[-1])
     with pytest.raises(TypeError, match="mixed family"):
         pal.torch.MixedLayer(pal.HistogramMixture(x.between(0, 1)))
 
@@ -166,3 +172,11 @@ def test_training_finds_rules_that_the_constraint_does_not_say():
     density = layer(params[None]).densities()[0]
     assert density.probability(wet) == pytest.approx(is_wet.mean(), abs=0.03)
     assert density.given(wet=False).probability(x >= 3) > 0.9
+
+
+def test_estimators_say_that_they_are_over_reals():
+    pytest.importorskip("sklearn")
+    from pal.sklearn import ConstrainedDensity
+
+    with pytest.raises(ValueError, match="Boolean variable `mode=walk`"):
+        ConstrainedDensity(street()[-1]).fit(np.array([[1.0, 1.0], [2.0, 1.0]]))

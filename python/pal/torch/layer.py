@@ -16,8 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..errors import DensityError
 from ..families import Family
 from ..formula import Constraint, Formula
+from ..mixed import MixedFamily
 from . import _devices
 from ._points import PointOracle
 from .distribution import ConstrainedDistribution
@@ -72,6 +74,11 @@ class Layer(nn.Module):
     degree_growth: int
 
     def __init__(self, family: Family) -> None:
+        if isinstance(family, MixedFamily):
+            raise DensityError(
+                f"the constraint has Boolean variables ({', '.join(family.booleans)}), and a {type(self).__name__} is over "
+                "real ones only; use MixedLayer"
+            )
         super().__init__()
         #: What turns outputs of a network into parameters of the family; `None` where they are the parameters.
         self.head: nn.Module | None = None

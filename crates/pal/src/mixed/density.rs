@@ -135,7 +135,8 @@ impl MixedDensity {
 
     /// The integral of the density over its support: 1, before it was renormalised the mass of a condition.
     pub(super) fn total(&self) -> f64 {
-        self.masses(&[]).iter().flatten().sum()
+        // Adding to 0 leaves no -0 behind where there are no parts.
+        0.0 + self.masses(&[]).iter().flatten().sum::<f64>()
     }
 
     /// The same functions and weights on another support or with other factors, normalised; `None` if there is no mass.
