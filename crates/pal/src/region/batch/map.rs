@@ -88,16 +88,15 @@ impl CellScalar for f64 {
 
     #[inline(always)]
     fn seen_from(corner: &Corner<DoubleDouble>, centre: [f64; 2]) -> Corner<f64> {
-        let (mut at, mut error) = ([0.0; 2], corner.error);
-        for j in 0..2 {
+        let coordinate = |j: usize| {
             let (high, rest) = two_sum(corner.at[j].high, -centre[j]);
             // The sum of the small parts may itself be rounded.
             let low = rest + corner.at[j].low;
             let (sum, left) = two_sum(high, low);
-            at[j] = sum;
-            error[j] += left.abs() + f64::EPSILON * low.abs();
-        }
-        Corner::new(at, error)
+            (sum, corner.error[j] + left.abs() + f64::EPSILON * low.abs())
+        };
+        let [(x, x_error), (y, y_error)] = [coordinate(0), coordinate(1)];
+        Corner::new([x, y], [x_error, y_error])
     }
 
     fn coordinates(corner: &ObstacleCorner) -> [(f64, f64); 2] {

@@ -58,11 +58,11 @@ pub(super) struct PlanarCompiler {
 /// Memory that is used for one row after the other.
 #[derive(Default)]
 pub(super) struct CompileMemory {
-    fast: RowMemory<f64>,
-    near: RowMemory<DoubleDouble>,
+    fast: PieceMemory<f64>,
+    near: PieceMemory<DoubleDouble>,
 }
 
-struct RowMemory<N> {
+struct PieceMemory<N> {
     /// For each bin the area of what was found in it, as a fraction of the bin.
     areas: Vec<f64>,
     /// The parts that were found.
@@ -82,9 +82,9 @@ struct FoundPart {
     corners: Range<u32>,
 }
 
-impl<N> Default for RowMemory<N> {
+impl<N> Default for PieceMemory<N> {
     fn default() -> Self {
-        RowMemory {
+        PieceMemory {
             areas: Vec::new(),
             parts: Vec::new(),
             corners: Vec::new(),
@@ -153,7 +153,7 @@ impl PlanarCompiler {
             return form;
         }
         let exact = self.exact.get_or_init(|| PlanarGrid::new([&self.edges[0], &self.edges[1]]));
-        let form = self.compile_in(exact, regions, row, &mut RowMemory::default(), SURE, &mut nothing);
+        let form = self.compile_in(exact, regions, row, &mut PieceMemory::default(), SURE, &mut nothing);
         form.unwrap_or_else(|_| unreachable!("fractions leave no doubt"))
     }
 
@@ -162,11 +162,11 @@ impl PlanarCompiler {
         grid: &PlanarGrid<N>,
         regions: &RegionBatch,
         row: usize,
-        memory: &mut RowMemory<N>,
+        memory: &mut PieceMemory<N>,
         tolerance: Tolerance,
         refine: Refine<'_>,
     ) -> Result<Option<PlanarForm>, Doubt> {
-        let RowMemory { areas, parts, corners, cut, .. } = memory;
+        let PieceMemory { areas, parts, corners, cut, .. } = memory;
         let rows = grid.bins(1);
         areas.clear();
         areas.resize(grid.bins(0) * rows, 0.0);
@@ -218,12 +218,12 @@ impl PlanarCompiler {
     fn add_cut_bins<N: CellScalar>(
         &self,
         grid: &PlanarGrid<N>,
-        memory: &mut RowMemory<N>,
+        memory: &mut PieceMemory<N>,
         tolerance: Tolerance,
         refine: Refine<'_>,
         form: &mut PlanarForm,
     ) -> Result<(), Doubt> {
-        let RowMemory { areas, parts, corners, trapezoids, edges, .. } = memory;
+        let PieceMemory { areas, parts, corners, trapezoids, edges, .. } = memory;
         let rows = grid.bins(1);
         parts.retain(|part| !tolerance.is_full(areas[part.bin as usize]));
         // Parts of one bin stay in the order of their pieces.

@@ -9,7 +9,7 @@
 //! The mean is exact with four Gauss-Legendre nodes, and the outer integrand, of degree 13, with seven. All terms are
 //! positive, and heights are known to all digits, so that a sliver keeps its relative accuracy.
 //!
-//! Where a part is no sliver, a fifth of the work is enough: by the divergence theorem its integral is a sum over its
+//! Where a part is no sliver, less work is enough: by the divergence theorem its integral is a sum over its
 //! edges, counter-clockwise, in which those along a vertical and along the lower side of the bin have no part,
 //!
 //! ```text
@@ -17,6 +17,9 @@
 //! ```
 //!
 //! with an absolute error of some units of rounding.
+
+// Plain loops over indices become single instructions, as in `density/lanes.rs`.
+#![allow(clippy::needless_range_loop)]
 
 use nalgebra::SMatrix;
 
