@@ -55,43 +55,40 @@ class Task(NamedTuple):
     box: np.ndarray
 
 
-def windows(region, tracks, half_width, ahead):
-    """What walkers see: their last positions and a raster of the window around them, in their own frame; where they
-    are after some positions more, and the number of the track."""
-    centres, headings, history, targets, groups = [], [], [], [], []
-    for group, track in tracks:
-        for now in range(PAST - 1, len(track) - ahead):
-            steps = track[now] - track[now - PAST + 1 : now]
-            moved = steps[np.hypot(*steps.T) > 0]
-            heading = moved[-1] if len(moved) else np.array([1.0, 0.0])
-            along = heading / np.hypot(*heading)
-            frame = np.array([along, [-along[1], along[0]]])
-            target = frame @ (track[now + ahead] - track[now])
-            if np.abs(target).max() < half_width:
-                centres.append(track[now])
-                headings.append(heading)
-                history.append((-steps @ frame.T).ravel())
-                targets.append(target)
-                groups.append(group)
-    views = region.windows(np.array(centres), half_width, headings=np.array(headings))
+def windows(region, now, heading, later, half_width):
+    """Windows around positions, turned to their headings: the turn of each row, later positions in its frame, a raster of
+    what is free in the window, the windows, and which rows have their later position inside."""
+    along = heading / np.hypot(*heading.T)[:, None]
+    turns = np.stack([along, np.stack([-along[:, 1], along[:, 0]], 1)], 1)
+    targets = np.einsum("nij,nj->ni", turns, later - now)
+    views = region.windows(now, half_width, headings=heading)
     ticks = (np.arange(RASTER) + 0.5) / RASTER * 2 * half_width - half_width
     grid = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 1, 2)
-    raster = views.contains(np.broadcast_to(grid, (len(grid), len(centres), 2))).T
-    # A target on a wall may be outside after the turn, by rounding.
-    inside = views.contains(np.array(targets))
-    inputs = np.hstack([np.array(history), raster])
-    return inputs[inside], np.array(targets)[inside], np.array(groups)[inside], views[inside]
+    raster = views.contains(np.broadcast_to(grid, (len(grid), len(now), 2))).T
+    # Some leave the window, and a target on a wall may be outside after the turn, by rounding.
+    return turns, targets, raster, views, views.contains(targets)
 
 
 def scene(number, half_width=1.2):
+    """Windows of a drone scene, with the number of the track of each row."""
     folder = Path(os.environ["PAL_DATA"], "sdd")
     region = pal.Region(pal.read_geojson(folder / f"scene{number}_window_constraints.geojson"))
-    tracks = []
+    past, now, heading, later, groups = [], [], [], [], []
     for group, (frames, places) in enumerate(read_tracks(folder, number)):
-        # Tracks have gaps where somebody stood still or left the window.
-        for part in np.split(places, np.flatnonzero(np.diff(frames) != FRAMES) + 1):
-            tracks.append((group, part))
-    return windows(region, tracks, half_width, AHEAD)
+        for at in range(PAST - 1, len(places) - AHEAD):
+            # Tracks have gaps where somebody stood still or left the window.
+            if frames[at + AHEAD] - frames[at - PAST + 1] == FRAMES * (AHEAD + PAST - 1):
+                steps = places[at] - places[at - PAST + 1 : at]
+                moved = steps[np.hypot(*steps.T) > 0]
+                past.append(-steps)
+                now.append(places[at])
+                heading.append(moved[-1] if len(moved) else np.array([1.0, 0.0]))
+                later.append(places[at + AHEAD])
+                groups.append(group)
+    turns, targets, raster, views, keep = windows(region, *map(np.array, (now, heading, later)), half_width)
+    history = np.einsum("nij,nkj->nki", turns, np.array(past)).reshape(len(targets), -1)
+    inputs = np.hstack([history, raster])
+    return inputs[keep], targets[keep], np.array(groups)[keep], views[keep]
 
 
 def square(half_width):
@@ -115,34 +112,20 @@ def maps(count, walkers, half_width=24.0):
     rows = []
     for number in range(count):
         world = campus(walkers=walkers, seed=number, map_seed=number)
-        # Inputs have two positions and targets another one, twelve steps later; tracks are put together again.
-        found = [row for row in zip(world.inputs[:, 2:], world.inputs[:, :2], world.targets)]
+        now, before = world.inputs[:, :2], world.inputs[:, 2:]
         region = pal.Region(world.constraint)
-        rows.append(windows_of_pairs(region, found, half_width, number))
+        _, targets, raster, views, keep = windows(region, now, now - before, world.targets, half_width)
+        # Where a walker is on the map tells where gates may be.
+        inputs = np.hstack([now, now - before, raster])
+        rows.append((inputs[keep], targets[keep], np.full(keep.sum(), number), views[keep]))
     inputs, targets, groups = (np.concatenate([row[k] for row in rows]) for k in range(3))
     views = rows[0][3]
     for row in rows[1:]:
         views = views + row[3]
-    ends = [int(0.7 * count), int(0.8 * count)]
-    parts = [np.flatnonzero(part) for part in (groups < ends[0], (groups >= ends[0]) & (groups < ends[1]), groups >= ends[1])]
-    return Task(inputs, targets, views, [torch.from_numpy(part) for part in parts], square(half_width))
-
-
-def windows_of_pairs(region, found, half_width, group):
-    """`windows` where each row has two positions and a target."""
-    before, now, later = (np.array([row[k] for row in found]) for k in range(3))
-    heading = now - before
-    along = heading / np.hypot(*heading.T)[:, None]
-    frames = np.stack([along, np.stack([-along[:, 1], along[:, 0]], 1)], 1)
-    targets = np.einsum("nij,nj->ni", frames, later - now)
-    views = region.windows(now, half_width, headings=heading)
-    ticks = (np.arange(RASTER) + 0.5) / RASTER * 2 * half_width - half_width
-    grid = np.stack(np.meshgrid(ticks, ticks), -1).reshape(-1, 1, 2)
-    raster = views.contains(np.broadcast_to(grid, (len(grid), len(now), 2))).T
-    # Where a walker is on the map tells where gates may be.
-    inputs = np.hstack([now, along, np.hypot(*heading.T)[:, None], raster])
-    keep = views.contains(targets)
-    return inputs[keep], targets[keep], np.full(keep.sum(), group), views[keep]
+    parts = np.digitize(groups, [int(0.7 * count), int(0.8 * count)])
+    return Task(
+        inputs, targets, views, [torch.from_numpy(np.flatnonzero(parts == k)) for k in range(3)], square(half_width)
+    )
 
 
 def budget(count):
@@ -244,10 +227,10 @@ def make(name, quick):
         return maps(10 if quick else 200, 4 if quick else 20)
     if name == "budget":
         return budget(300 if quick else 10_000)
-    kind, number = name.rstrip("0123456789"), int(name.lstrip("windowscr"))
     if "PAL_DATA" not in os.environ:
         sys.exit("PAL_DATA is not set: it is the folder with sdd/scene12_trajectories.csv and so on")
-    return scenes(number, number if kind == "windows" else {12: 2, 2: 12}[number])
+    train = int(name.removeprefix("windows").removeprefix("cross"))
+    return scenes(train, train if name.startswith("windows") else {12: 2, 2: 12}[train])
 
 
 def main():

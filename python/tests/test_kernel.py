@@ -172,3 +172,16 @@ def test_the_estimator_has_kernels():
     assert model.predict_density(inputs[:2])[1].batch_shape == ()
     with pytest.raises(ValueError, match="has no knots"):
         ConstrainedRegressor(ROOM, family="kernel", knots=4).fit(inputs, targets)
+
+
+def test_kernels_are_the_default_of_the_estimator_for_two_outputs():
+    pytest.importorskip("sklearn")
+    from pal.sklearn import ConstrainedRegressor
+
+    inputs = np.random.default_rng(0).uniform(size=(60, 1))
+    targets = np.hstack([1 + 2 * inputs, 3 + inputs])
+    model = ConstrainedRegressor(ROOM, max_iter=2, random_state=0).fit(inputs, targets)
+    assert isinstance(model.layer_, KernelLayer) and model.family_ is None
+    assert model.predict_density(inputs[:2])[1].batch_shape == ()
+    with_knots = ConstrainedRegressor(ROOM, knots=5, components=2, max_iter=2, random_state=0).fit(inputs, targets)
+    assert isinstance(with_knots.family_, pal.SplineMixture)

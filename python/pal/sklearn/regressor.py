@@ -39,7 +39,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             tables with names for their columns are taken by name. `None`: the box around y, a tenth wider on every
             side.
         family: the kind of densities by name: `"kernel"` (2 outputs), `"spline"` (1 to 4 outputs), `"sum-of-squares"` or
-            `"histogram"`; `"auto"` for splines where they are possible and sums of squares elsewhere.
+            `"histogram"`; `"auto"` for kernels where there are 2 outputs and no knots, bins or degree are given, else
+            for splines where they are possible and sums of squares elsewhere.
         knots: splines: the number of knots per output, or positions per output.
         bins: histograms: the number of bins per output.
         degree: sums of squares: the degree of the polynomials that are squared.
@@ -52,8 +53,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         n_iter_no_change: the number of epochs without a larger mean log-density after which training stops.
         random_state: the seed of the network, of the rows set aside and of their order.
 
-    `None` for a setting of the family means its default, as for [`SplineLayer`][pal.torch.SplineLayer],
-    [`SumOfSquaresLayer`][pal.torch.SumOfSquaresLayer] and [`HistogramLayer`][pal.torch.HistogramLayer].
+    `None` for a setting of the family means its default, as for [`KernelLayer`][pal.torch.KernelLayer],
+    [`SplineLayer`][pal.torch.SplineLayer], [`SumOfSquaresLayer`][pal.torch.SumOfSquaresLayer] and [`HistogramLayer`][pal.torch.HistogramLayer].
 
     Attributes:
         family_: the family of the densities; `None` for kernels, whose layer has none.
@@ -187,8 +188,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             "batch_size": _arrays.count(self.batch_size, "batch_size", 1),
             "learning_rate": self.learning_rate,
         }
-        if self.family == "kernel":
-            foreign = next((name for name in ("knots", "bins", "degree") if getattr(self, name) is not None), None)
+        foreign = next((name for name in ("knots", "bins", "degree") if getattr(self, name) is not None), None)
+        if self.family == "kernel" or (self.family == "auto" and region.dimension == 2 and foreign is None):
             if foreign is not None:
                 raise ValueError(f'the family "kernel" has no {foreign}; it has components')
             self.layer_: Any = KernelLayer(region, components=self.components)
@@ -248,7 +249,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
     def predict_density(self, X: ArrayLike) -> list[Density]:
         """The [`Density`][pal.Density] for each row of inputs, with all its queries; with kernels a
         [`KernelDistribution`][pal.torch.KernelDistribution] of one density."""
-        if self.family == "kernel":
+        check_is_fitted(self)
+        if self.family_ is None:
             return [p[row] for p in self._distributions(X) for row in range(p.batch_shape[0])]  # type: ignore
         return [density for p in self._distributions(X) for density in p.densities()]
 
