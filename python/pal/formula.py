@@ -199,7 +199,7 @@ def any_of(parts: Iterable[Formula | bool]) -> Formula:
 
     >>> import pal
     >>> x = pal.real("x")
-    >>> pal.Region(pal.any_of(x.between(i, i + "1/4") for i in map(pal.rational, range(3)))).exact_volume
+    >>> pal.Region(pal.any_of(x.between(i, i + 0.25) for i in range(3))).exact_volume
     Fraction(3, 4)
     """
     return Formula.any(list(parts))

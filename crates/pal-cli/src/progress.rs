@@ -108,16 +108,19 @@ impl TrainingBar {
         let done = (epoch.saturating_sub(1) * of + step) as u64;
         if !self.begun {
             // A training that is resumed has done a part before.
-            self.begun = true;
-            self.bar.set_length((self.epochs * of) as u64);
             self.bar.set_style(style("{spinner} {msg}, {elapsed}{left}{end}", Some(done.saturating_sub(1))));
         }
-        self.bar.set_position(done);
         let known =
             last.map_or(String::new(), |last| format!(", train {:.4}, validation {:.4}", last.train, last.validation));
         let best = best.map_or(String::new(), |(epoch, value)| format!(", best {value:.4} (epoch {epoch})"));
         let part = 100 * step / of.max(1);
+        // The message comes first: every change is drawn.
         self.bar.set_message(format!("epoch {epoch}/{} {part:>3} %{known}{best}", self.epochs));
+        if !self.begun {
+            self.begun = true;
+            self.bar.set_length((self.epochs * of) as u64);
+        }
+        self.bar.set_position(done);
     }
 }
 
@@ -141,7 +144,7 @@ fn style(template: &str, before: Option<u64>) -> ProgressStyle {
     };
     let end = |_: &ProgressState, out: &mut dyn Write| {
         if let Some(rest) = limits::deadline().map(|end| end.saturating_duration_since(Instant::now())) {
-            let _ = write!(out, ", stopped in {}", HumanDuration(rest));
+            let _ = write!(out, ", time limit in {}", HumanDuration(rest));
         }
     };
     let from = limits::task().checkpoints();
