@@ -42,12 +42,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let gaussians = MixtureSettings { components: 8, dimension: 2 };
     let network = Network::new(4, &HIDDEN, gaussians.num_params(), &device);
     let before = Mixture::new(network, gaussians, Scaler::fit(&points, 2)).start(&train.points, 0);
-    let splines = Family::new(&Region::new(&constraint)?, &SplineSettings::default().into())?;
+    let region = Region::new(&constraint)?;
+    let splines = Family::new(&region, &SplineSettings::default().into())?;
     let layer = PalLayer::new(&splines, &device, DType::F32)?;
     let network = Network::new(4, &HIDDEN, layer.num_params(), &device);
     let after = PalPredictor::new(network, layer).start(&batch, &train.points, 0)?;
 
-    let membership = constraint.membership()?;
+    let membership = region.point_membership()?;
     let leak = |name: &str, likelihood: f64, outside: f64| {
         println!("{name:<17} log-likelihood {likelihood:.3}, samples in walls {:.2} %", 100.0 * outside);
     };
