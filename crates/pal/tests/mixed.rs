@@ -8,9 +8,12 @@ use common::{Dice, assignments, random_formula, ratio, region, variables};
 use pal::density::{Basis, Density, Family, Settings};
 use pal::formula::{Category, Constraint, Formula, Substitution, Var, reals};
 use pal::mixed::{MixedDensity, MixedFamily, MixedModel};
+use pal::moments::Method;
 use pal::number::to_f64;
+use pal::polynomial::Polynomial;
 use pal::query::{EntropyOptions, ModeOptions, ModeStop};
 use pal::region::Region;
+use pal::wmi::Problem;
 
 fn boolean(name: &str) -> Formula {
     Formula::boolean(name)
@@ -472,4 +475,37 @@ fn files_keep_families_and_parameters() {
         assert!(MixedModel::from_bytes(&family.to_bytes().unwrap()).is_err(), "{case}");
         assert!(MixedFamily::from_bytes(&family.to_bytes().unwrap()).is_ok(), "{case}");
     }
+}
+
+/// The published problems of weighted model integration with at most four reals: with a constant weight their integral
+/// is the normaliser of a constant density, times the number of assignments.
+#[test]
+fn normalisers_are_weighted_model_integrals_of_published_supports() {
+    let Some(folder) = std::env::var_os("PAL_DATA") else {
+        println!("skipped: PAL_DATA is not set");
+        return;
+    };
+    let text = std::fs::read_to_string(std::path::Path::new(&folder).join("wmi/cases.jsonl")).unwrap();
+    let (mut compared, mut mixed) = (0, 0);
+    for line in text.lines() {
+        let problem = Problem::parse(line).unwrap();
+        let support = problem.support.clone();
+        if support.reals.is_empty() || support.reals.len() > 4 {
+            continue;
+        }
+        let constant = Problem::new(support.clone(), &Polynomial::one().into(), Vec::new());
+        let Ok(solution) = constant.solve(Method::Recurrence) else { continue };
+        let Ok(family) = MixedFamily::new(&Region::new(&support).unwrap(), &histogram(1, 1)) else {
+            assert_eq!(solution.total.value, 0.0, "{}", problem.name);
+            continue;
+        };
+        let log = family.log_normaliser(&vec![0.0; family.num_params()]).unwrap()[0];
+        let got = (log + support.booleans.len() as f64 * 2f64.ln()).exp();
+        let want = solution.total.value;
+        assert!((got - want).abs() <= 1e-9 * want, "{}: {got} instead of {want}", problem.name);
+        compared += 1;
+        mixed += usize::from(!support.booleans.is_empty());
+    }
+    println!("{compared} problems, {mixed} of them with Boolean variables");
+    assert!(compared >= 200 && mixed >= 30, "{compared} {mixed}");
 }
