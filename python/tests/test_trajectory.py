@@ -246,7 +246,7 @@ def test_bad_settings_are_refused(options, message):
 
 def test_bad_maps_and_pasts_are_refused(layer):
     x, y = pal.reals("x", "y")
-    with pytest.raises(ValueError, match="equality"):
+    with pytest.raises(ValueError, match="thickness"):
         TrajectoryLayer(x.between(0, 1) & y.between(0, 1) & (x != 0.5))
     with pytest.raises(ValueError, match="at least 2 positions"):
         layer(torch.zeros(3, 1, 2))

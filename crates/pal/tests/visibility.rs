@@ -275,6 +275,22 @@ fn what_cannot_be_seen_is_an_error_or_empty() {
     let thin = map(square.clone() & x.differs(exact(0.5)));
     let wall = thin.visible_windows(&[0.25, 0.25], &[1.0], None, None);
     assert!(matches!(&wall, Err(BatchError::ThinWall(_))), "{wall:?}");
+    // The same wall, and half of it, written by strict inequalities.
+    for wall in [x.lt(exact(0.5)) | x.gt(exact(0.5)), x.lt(exact(0.5)) | x.gt(exact(0.5)) | y.lt(exact(0.25))] {
+        let views = map(square.clone() & wall).visible_windows(&[0.25, 0.25], &[1.0], None, None);
+        assert!(matches!(&views, Err(BatchError::ThinWall(_))), "{views:?}");
+    }
+    // Touching obstacles and atoms of both kinds on one line are no such wall, and a line that is free is none either.
+    let open = [
+        !(x.between(0, exact(0.5)) & y.ge(exact(0.5))) & !(x.between(exact(0.5), 1) & y.ge(exact(0.5))),
+        x.le(exact(0.5)) | x.gt(exact(0.5)),
+        (x.lt(exact(0.5)) & y.le(exact(0.75))) | x.ge(exact(0.5)),
+        x.lt(exact(0.5)) | x.gt(exact(0.5)) | x.equals(exact(0.5)),
+    ];
+    for formula in open {
+        let views = map(square.clone() & formula).visible_windows(&[0.25, 0.25], &[1.0], None, None);
+        assert!(views.is_ok(), "{views:?}");
+    }
     // Segments are right there, too.
     assert_eq!(thin.contains_segments(&[0.0, 0.0], &[1.0, 0.0]).unwrap(), [false]);
     assert_eq!(thin.contains_segments(&[0.0, 0.0], &[0.25, 0.0]).unwrap(), [true]);

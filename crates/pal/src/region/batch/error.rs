@@ -35,7 +35,7 @@ pub enum BatchError {
     #[error("the map is unbounded; give it a box, such as `0 <= x <= 9 and 0 <= y <= 9`")]
     UnboundedMap,
     /// A wall without an interior casts a shadow, but is no obstacle piece.
-    #[error("the map has the equality {0}: a wall or a path without any width; give it some")]
+    #[error("the map has a wall without any thickness on the line {0}; give it some")]
     ThinWall(String),
     /// Not as many numbers as are needed.
     #[error("{given} {what} given, but {wanted} are needed")]

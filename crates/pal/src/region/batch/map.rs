@@ -9,10 +9,11 @@ use rstar::{AABB, RTree};
 use super::error::BatchError;
 use super::merge::merged;
 use super::obstacles::{ObstacleCorner, Obstacles};
+use super::thin_wall::thin_wall;
 use super::window::Window;
 use super::{BatchRow, RegionBatch};
 use crate::double_double::{DoubleDouble, two_sum};
-use crate::formula::{Membership, Relation};
+use crate::formula::{Membership, Plane};
 use crate::number::Rational;
 use crate::region::planar::{Corner, Scalar};
 use crate::region::{Cell, Polytope, Region, Unbounded};
@@ -45,6 +46,8 @@ pub(super) struct MapData {
     cells: OnceLock<Result<CellIndex, Unbounded>>,
     /// What the map forbids in its box in the plane, found when it is first needed; `None` for an unbounded map.
     obstacles: OnceLock<Option<Obstacles>>,
+    /// A wall of no thickness of a map in the plane, looked for when views are first asked for.
+    thin_wall: OnceLock<Option<Plane>>,
 }
 
 /// The cells of a region in the plane, and where they are.
@@ -224,6 +227,7 @@ impl MapData {
             region: region.clone(),
             cells: OnceLock::new(),
             obstacles: OnceLock::new(),
+            thin_wall: OnceLock::new(),
         })
     }
 
@@ -243,9 +247,8 @@ impl MapData {
         if dimension != 2 {
             return Err(BatchError::NotInThePlane(dimension));
         }
-        let atoms = self.region.constraint().formula.atoms();
-        if let Some(atom) = atoms.iter().find(|atom| atom.relation() == Relation::Eq) {
-            return Err(BatchError::ThinWall(format!("{} = 0", atom.plane().to_linear())));
+        if let Some(wall) = self.thin_wall.get_or_init(|| thin_wall(self.region.constraint())) {
+            return Err(BatchError::ThinWall(format!("{} = 0", wall.to_linear())));
         }
         if self.obstacles().is_none() { Err(BatchError::UnboundedMap) } else { Ok(()) }
     }
@@ -301,7 +304,7 @@ impl RegionMap {
     /// A float64 point in local coordinates stands for the point of the map that [`RegionBatch::to_map`] returns for it,
     /// rounded to float64. Whether a row contains it is decided for the segment from the centre to that rounded point, so
     /// that steps from point to point stay on the map whatever rounding does. What a centre outside of the map sees is
-    /// empty. The map is bounded and has no walls of no thickness, such as those of `x != 1`.
+    /// empty. The map is bounded and has no wall of no thickness, such as that of `x != 1`.
     ///
     /// ```
     /// use pal::{formula::reals, region::{Region, RegionMap}};

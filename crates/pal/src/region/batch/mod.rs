@@ -10,6 +10,7 @@ mod half_spaces;
 mod map;
 mod merge;
 mod obstacles;
+mod thin_wall;
 mod visible;
 mod window;
 
