@@ -200,7 +200,11 @@ fn questions_without_an_answer() {
         ),
         (&["query", "--event", "true", "--row", "2"], "--row 2: the model has 2 rows, counted from 0"),
         (&["sample", "--condition", "(> x 1)"], "--condition, row 0: the condition has probability 0"),
-        (&["mode", "--condition", "(= x 0)"], "--condition, row 0: the condition has probability 0"),
+        (
+            &["mode", "--condition", "(= x 0)"],
+            "--condition, row 0: the condition x = 0 has probability 0 under this density. To condition on the value of a \
+             variable, use given: given(x=0), or --given x=0 in the program",
+        ),
         (&["sample", "--given", "x=5"], "--given: the density of x = 5 is 0"),
         (&["sample", "--given", "z=5"], "--given: there is no variable `z`"),
         (&["moments", "--given", "x=0", "--given", "y=0"], "--given: all variables are given; leave at least one free"),

@@ -98,6 +98,7 @@ fn training_on_shares() {
     folder.write("d.csv", format!("a,b,c\n{}\n", rows.join("\n")));
     let run = folder.pal(&[
         "fit",
+        "--data",
         "d.csv",
         "--constraint",
         "s.smt2",
@@ -115,7 +116,8 @@ fn training_on_shares() {
         "--quiet",
     ]);
     assert_eq!(run.code, 0, "{run:?}");
-    let eval = folder.pal(&["eval", "m.safetensors", "d.csv", "--violation-samples", "500", "--json", "--quiet"]);
+    let eval =
+        folder.pal(&["eval", "m.safetensors", "--data", "d.csv", "--violation-samples", "500", "--json", "--quiet"]);
     assert_eq!(eval.code, 0, "{eval:?}");
     assert!(eval.out.contains("\"outside\":0") || eval.out.contains("\"violation\":0"), "{}", eval.out);
 }

@@ -171,8 +171,10 @@ mod tests {
 
     #[test]
     fn errors_name_line_and_column() {
-        assert_eq!(error(b"x,y\n1,2\n\n\n1,abc\n"), "line 5, column `y`: `abc` is not a number");
-        assert_eq!(error(b"x,y\r\n1,2\r\n\r\n1,abc"), "line 4, column `y`: `abc` is not a number");
+        let numbers = "tables of points and parameters hold numbers alone: leave this column out";
+        let wrong = |line: usize| format!("line {line}, column `y`: `abc` is not a number; {numbers}");
+        assert_eq!(error(b"x,y\n1,2\n\n\n1,abc\n"), wrong(5));
+        assert_eq!(error(b"x,y\r\n1,2\r\n\r\n1,abc"), wrong(4));
         assert_eq!(error(b"1,2\n1,\n"), "line 2, column 2: a number is missing");
         assert_eq!(error(b"x;y\n1;2"), "line 2, column `x;y`: `1;2` is not a number; fields are separated by commas");
         assert_eq!(error(b"x,y\n1,2\n1,2,3\n"), "line 3: 3 fields, but the first line has 2");

@@ -14,7 +14,7 @@ pub enum QueryError {
     /// A condition is an equality between variables and numbers, which a density gives no mass.
     #[error(
         "the condition {0} has probability 0 under this density. To condition on the value of a variable, use given: \
-         given({1})"
+         given({1}), or --given {1} in the program"
     )]
     EqualityOfValue(String, String),
     /// A condition is an equality between several variables.
