@@ -58,8 +58,8 @@ class FlatDistribution(Distribution):
     def __init__(self, layer: Layer, free: ConstrainedDistribution) -> None:
         self.layer = layer
         self.free = free
+        assert layer.flat is not None, "made by layers on flats"
         self._flat = layer.flat
-        assert self._flat is not None, "made by layers on flats"
         self._variables = layer.whole.variables
         super().__init__(free.batch_shape, torch.Size([len(self._variables)]), validate_args=False)
 
@@ -127,9 +127,9 @@ class FlatDistribution(Distribution):
         _arrays.check_width(value.shape, self._variables)
         return self.free.log_prob(self._restricted(value)) - self._flat.log_factor
 
-    def _in_free_variables(self, formula: Formula, what: str) -> Formula:
-        formula = as_formula(formula, what)
-        return substitute(formula, self._images)
+    def _in_free_variables(self, formula: Formula, what: str) -> Any:
+        found = as_formula(formula, what)
+        return substitute(found, self._images) if isinstance(found, Formula) else found
 
     @property
     def _images(self) -> dict[str, Any]:

@@ -125,9 +125,11 @@ def _targets(layer: Layer | KernelLayer, targets: Any, device: torch.device) -> 
     points = flat.reshape(*shape, len(layer.constraint.variables))
     if points.ndim != 2 or not len(points):
         raise ValueError(f"targets are one point per row, at least one; their shape is {points.shape}")
-    on_flat = getattr(layer, "flat", None) is not None
-    # Dependent coordinates satisfy equalities up to rounding.
-    inside = layer.whole._core.contains(flat) if on_flat else layer.constraint.contains(points)
+    if isinstance(layer, Layer) and layer.flat is not None:
+        # Dependent coordinates satisfy equalities up to rounding.
+        inside = layer.whole._core.contains(flat)
+    else:
+        inside = layer.constraint.contains(points)
     outside = np.flatnonzero(~inside)
     if len(outside):
         row = outside[0]
