@@ -164,7 +164,15 @@ class _Columns:
                     key.append(rest.pop(0))
             if possible:
                 result[tuple(key)] = probability
-        return result
+
+        def rank(key: tuple[Any, ...]) -> tuple[int, ...]:
+            return tuple(
+                self.categories[name].index(value) if isinstance(value, str) else int(value)
+                for name, value in zip(names, key)
+            )
+
+        # Values of categories in the order in which they were declared, false before true.
+        return dict(sorted(result.items(), key=lambda item: rank(item[0])))
 
 
 class MixedFamily:

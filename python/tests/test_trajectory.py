@@ -222,8 +222,8 @@ def test_states_networks_and_generators(layer):
     with pytest.raises(RuntimeError, match="another map"):
         TrajectoryLayer(hall([]), steps=5, components=3).load_state_dict(layer.state_dict())
     # A network without memory, and a context.
-    plain = TrajectoryLayer(hall(), steps=2, components=2, network=torch.nn.Linear(7, 19))
-    assert plain.num_params == 19 and plain(past).sample((2,)).shape == (2, 3, 2, 2)
+    plain = TrajectoryLayer(hall(), steps=2, components=2, network=torch.nn.Linear(7, 22))
+    assert plain.num_params == 22 and plain(past).sample((2,)).shape == (2, 3, 2, 2)
     told = TrajectoryLayer(hall(), steps=2, components=2, context=4)
     assert told.num_features == 11 and told(past, torch.randn(3, 4)).sample().shape == (3, 2, 2)
     with pytest.raises(ValueError, match="context of 4 numbers"):

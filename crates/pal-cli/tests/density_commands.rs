@@ -73,8 +73,10 @@ fn the_mode_is_the_best_of_many_points_and_limits_are_exit_code_1() {
         stopped.json_lines().iter().all(|line| line["stop"] == "node-limit" && line["gap"].as_f64().unwrap() > 1e-6)
     );
     assert!(stopped.json_lines()[0]["log_upper"].as_f64().unwrap() >= best - 1e-6);
+    // The limit on the whole run may come before the first node of the search.
     let stopped = folder.pal(&["mode", "m.safetensors", "--time-limit", "0", "--row", "0"]);
-    assert!(stopped.code == 1 && stopped.out.ends_with("stop         time-limit\n"), "{stopped:?}");
+    let answered = stopped.out.ends_with("stop         time-limit\n");
+    assert!(stopped.code == 1 && (answered || stopped.err == "pal: note: the time limit was reached\n"), "{stopped:?}");
     let doubtful = folder.pal(&["moments", "m.safetensors", "--entropy", "--tolerance", "0", "--row", "0"]);
     assert!(doubtful.code == 1 && doubtful.out.contains("more than asked for"), "{doubtful:?}");
 }

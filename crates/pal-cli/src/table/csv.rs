@@ -35,7 +35,8 @@ pub fn read(input: impl Read) -> Result<Table> {
                     Some(names) => format!("`{}`", names[column]),
                     None => (column + 1).to_string(),
                 };
-                let way = if table.names.is_some() && !field.trim_ascii().is_empty() {
+                // A table of one column may have been meant to have several.
+                let way = if table.columns > 1 && table.names.is_some() && !field.trim_ascii().is_empty() {
                     "; tables of points and parameters hold numbers alone: leave this column out"
                 } else {
                     ""
