@@ -9,8 +9,8 @@ use crate::region::{BatchError, FlatError, RegionError, Unbounded};
 pub enum DensityError {
     /// The constraint has Boolean variables, and this kind of object is over real variables only.
     #[error(
-        "the constraint has Boolean variables ({0}), and this is over real ones only; use a mixed family, or replace \
-         each by true or false, or by a condition on the reals"
+        "the constraint has Boolean variables ({0}), and this is over real ones only; use `MixedFamily`, in Rust \
+         or Python, or replace each by true or false, or by a condition on the reals"
     )]
     Booleans(String),
     /// The constraint has more Boolean variables than probabilities can be multiplied.
