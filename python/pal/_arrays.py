@@ -21,7 +21,7 @@ Points = Any
 _EXACT = 2**53
 
 
-def float64(values: ArrayLike, what: str) -> FloatArray:
+def float64(values: Any, what: str) -> FloatArray:
     """The values as contiguous float64 of the same shape.
 
     Integers that float64 cannot represent are refused: a point that is rounded silently may be on the other side of a
@@ -80,21 +80,26 @@ def check_width(shape: Sequence[int], variables: Sequence[str], what: str = "poi
         raise ValueError(f"{what} {found}, but there {several}: {', '.join(variables)}{full}")
 
 
+def labels_of(values: Any) -> list[Any] | None:
+    """The names of columns; `None` if they have none."""
+    if isinstance(values, Mapping):
+        return list(values)
+    fields = getattr(getattr(values, "dtype", None), "names", None)
+    attributes = (getattr(values, key, None) for key in ("column_names", "columns", "index"))
+    found: list[Any] = [each for each in (fields, *attributes) if _is_list(each)]
+    labels = list(found[0]) if found and hasattr(values, "__array__") else []
+    return labels if any(isinstance(label, str) for label in labels) else None
+
+
 def named(values: Any, variables: Sequence[str], what: str) -> list[Any] | None:
     """The columns of the variables, in their order, if the values have names; `None` if they have none.
 
     Dicts have names, and so do tables of pandas, polars and pyarrow, single rows of pandas, and arrays of numpy with
     fields. Further columns are ignored. A table of pandas whose columns are merely numbered has no names.
     """
-    if isinstance(values, Mapping):
-        labels = list(values)
-    else:
-        fields = getattr(getattr(values, "dtype", None), "names", None)
-        attributes = (getattr(values, key, None) for key in ("column_names", "columns", "index"))
-        labels = next(filter(_is_list, (fields, *attributes)), None)
-        labels = [] if labels is None or not hasattr(values, "__array__") else list(labels)
-        if not any(isinstance(label, str) for label in labels):
-            return None
+    labels = labels_of(values)
+    if labels is None:
+        return None
     missing = [name for name in variables if name not in labels]
     if missing:
         have = ", ".join(map(str, labels)) or "(none)"
@@ -139,10 +144,10 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def count(value: int, what: str, least: int = 0) -> int:
+def count(value: Any, what: str, least: int = 0) -> int:
     """An integer of at least `least`."""
     try:
-        number = value.__index__()
+        number: int = value.__index__()
     except AttributeError:
         raise TypeError(f"{what} must be an integer, not {type(value).__name__}") from None
     if number < least:

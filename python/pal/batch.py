@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _arrays, _core
 from ._arrays import FloatArray
+from ._core import RegionBatch as CoreBatch
 from .errors import FileError
 from .formula import Constrained, Constraint, from_shapely
 from .region import Region
@@ -38,7 +39,7 @@ class RegionBatch:
     (Fraction(2, 1), 6)
     """
 
-    _core: _core.RegionBatch
+    _core: CoreBatch
 
     def __init__(
         self, regions: Sequence[Region | Constrained], variables: Sequence[str] | None = None
@@ -56,7 +57,7 @@ class RegionBatch:
         self._core = _core.RegionBatch([region._core for region in made])
 
     @classmethod
-    def _of(cls, core: _core.RegionBatch) -> RegionBatch:
+    def _of(cls, core: CoreBatch) -> RegionBatch:
         new = cls.__new__(cls)
         new._core = core
         return new

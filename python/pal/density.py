@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from . import _arrays, _core
 from ._arrays import FloatArray, Points
+from ._core import Density as CoreDensity
 from ._core import Formula
 from .formula import Constraint, shortened
 from .integrals import Integrand
@@ -27,6 +28,13 @@ class Mode(NamedTuple):
 
     `gap` is the ratio of bound and density, minus 1; `stop` says why the search ended: `certified`, `node-limit`,
     `time-limit` or `precision`.
+
+    >>> import pal
+    >>> x = pal.real("x")
+    >>> family = pal.SumOfSquares(x.between(0, 1), degree=0, components=1)
+    >>> mode = family.density([0.0, 0.0]).mode()
+    >>> mode.stop, abs(mode.log_density) < 1e-12, mode.log_density <= mode.log_upper
+    ('certified', True, True)
     """
 
     point: FloatArray
@@ -39,7 +47,16 @@ class Mode(NamedTuple):
 
 class Entropy(NamedTuple):
     """A differential entropy in nats, an estimate of its absolute error, and whether that is within the tolerance asked
-    for."""
+    for.
+
+        entropy = - integral of p(y) log p(y)
+
+    >>> import pal
+    >>> x = pal.real("x")
+    >>> entropy = pal.SumOfSquares(x.between(0, 2), degree=0, components=1).density([0.0, 0.0]).entropy()
+    >>> round(entropy.value, 6), entropy.converged  # the logarithm of 2
+    (0.693147, True)
+    """
 
     value: float
     error: float
@@ -48,7 +65,19 @@ class Entropy(NamedTuple):
 
 class Marginal:
     """The exact marginal density of one variable: a piecewise polynomial, its distribution function and its
-    quantiles."""
+    quantiles. [`Density.marginal`][pal.Density.marginal] makes it.
+
+    Args:
+        core: the marginal of the compiled module.
+        source: how it is made again, for copies and pickles.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> triangle = (x >= 0) & (y >= 0) & (x + y <= 1)
+    >>> marginal = pal.SumOfSquares(triangle, degree=0, components=1).density([0.0, 0.0]).marginal("x")
+    >>> marginal.density([0, 0.5]).round(6), float(marginal.cdf(0.5)), round(marginal.mean, 6)
+    (array([2., 1.]), 0.75, 0.333333)
+    """
 
     __slots__ = ("_core", "_source")
 
@@ -129,12 +158,14 @@ class Density:
     """
 
     __slots__ = ("_core", "_source")
+    _core: CoreDensity
+    _source: Source | None
 
     def __init__(self) -> None:
         raise TypeError("densities are made by families: SplineMixture(region).density(params)")
 
     @classmethod
-    def _of(cls, core: _core.Density, source: Source | None = None) -> Density:
+    def _of(cls, core: CoreDensity, source: Source | None = None) -> Density:
         new = cls.__new__(cls)
         new._core = core
         new._source = source

@@ -28,6 +28,12 @@ Number = Union[int, float, str, Fraction, Decimal]
 def real(name: str) -> Term:
     """Declares a real variable.
 
+    Args:
+        name: its name, which regions, points by name and files have too.
+
+    Returns:
+        the variable as a term, from which other terms, polynomials and comparisons are made.
+
     >>> import pal
     >>> x = pal.real("x")
     >>> 2 * x - 1 <= "1/3"
@@ -55,7 +61,18 @@ class Terms(tuple[Term, ...]):
 
 class TermVector:
     """A vector of terms, such as `A @ variables`. Comparisons are made entry by entry, and all of them must hold:
-    `A @ variables <= b` is one formula."""
+    `A @ variables <= b` is one formula.
+
+    Args:
+        terms: the entries.
+
+    >>> import numpy as np, pal
+    >>> vector = np.array([[1, 2], [3, 4]]) @ pal.reals("x", "y")
+    >>> vector - 1
+    [x + 2*y - 1, 3*x + 4*y - 1]
+    >>> vector <= [1, 0]
+    x + 2*y <= 1 & 3*x + 4*y <= 0
+    """
 
     __slots__ = ("terms",)
     __array_ufunc__ = None
@@ -138,6 +155,12 @@ def reals(*names: str) -> Terms:
 
     Matrices can be multiplied with the result: `A @ pal.reals("x", "y") <= b` is a formula.
 
+    Args:
+        *names: the names, one argument each.
+
+    Returns:
+        a tuple of variables, as many as there are names.
+
     >>> import pal
     >>> speed, gap = pal.reals("speed", "gap")
     >>> safe = (gap >= 2) & (speed + gap <= 30)
@@ -157,12 +180,30 @@ def reals(*names: str) -> Terms:
 
 
 def boolean(name: str) -> Formula:
-    """Declares a Boolean variable; see [`booleans`][pal.booleans]."""
+    """Declares a Boolean variable.
+
+    Args:
+        name: its name.
+
+    Returns:
+        the variable as a formula, to be joined to others by `&`, `|` and `~`.
+
+    >>> import pal
+    >>> x, door = pal.real("x"), pal.boolean("door")
+    >>> pal.Region(x.between(0, 2) & (door | (x <= 1))).exact_volume
+    Fraction(3, 1)
+    """
     return Formula.boolean(_name(name))
 
 
 def booleans(*names: str) -> tuple[Formula, ...]:
     """Declares several Boolean variables.
+
+    Args:
+        *names: the names, one argument each.
+
+    Returns:
+        a tuple of formulas, as many as there are names.
 
     >>> import pal
     >>> a, b = pal.booleans("a", "b")
@@ -175,6 +216,13 @@ def booleans(*names: str) -> tuple[Formula, ...]:
 def implies(condition: Formula | bool, consequence: Formula | bool) -> Formula:
     """The formula that holds unless the condition holds and the consequence does not.
 
+    Args:
+        condition: a formula.
+        consequence: what must hold where the condition does.
+
+    Returns:
+        the formula `~condition | consequence`.
+
     >>> import pal
     >>> x, y = pal.reals("x", "y")
     >>> pal.Constraint(pal.implies(x > 1, y > 1), ["x", "y"]).contains([[0, 0], [2, 0], [2, 2]])
@@ -186,6 +234,12 @@ def implies(condition: Formula | bool, consequence: Formula | bool) -> Formula:
 def all_of(parts: Iterable[Formula | bool]) -> Formula:
     """The conjunction of all parts; true if there are none.
 
+    Args:
+        parts: formulas, from a list or a generator.
+
+    Returns:
+        the formula that all of them hold.
+
     >>> import pal
     >>> x, y = pal.reals("x", "y")
     >>> pal.all_of(v >= 0 for v in (x, y))
@@ -196,6 +250,12 @@ def all_of(parts: Iterable[Formula | bool]) -> Formula:
 
 def any_of(parts: Iterable[Formula | bool]) -> Formula:
     """The disjunction of all parts; false if there are none.
+
+    Args:
+        parts: formulas, from a list or a generator.
+
+    Returns:
+        the formula that at least one of them holds.
 
     >>> import pal
     >>> x = pal.real("x")
@@ -212,6 +272,9 @@ def ite(condition: Formula | bool, yes: Any, no: Any) -> Any:
         condition: what decides.
         yes: a formula, or a polynomial, a term, a number or a weight.
         no: the same kind of thing.
+
+    Returns:
+        a formula where both cases are formulas, else a weight.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")
@@ -230,6 +293,12 @@ def minimum(*terms: Term | PiecewiseTerm | Number) -> PiecewiseTerm:
     """The smallest of some linear terms and numbers. Comparisons with it are formulas, and so are those with
     `maximum` and with `abs(term)`.
 
+    Args:
+        *terms: linear terms, piecewise linear terms and numbers.
+
+    Returns:
+        a piecewise linear term.
+
     >>> import pal
     >>> x, y = pal.reals("x", "y")
     >>> pal.minimum(x, y, 2) >= 1
@@ -241,12 +310,30 @@ def minimum(*terms: Term | PiecewiseTerm | Number) -> PiecewiseTerm:
 
 
 def maximum(*terms: Term | PiecewiseTerm | Number) -> PiecewiseTerm:
-    """The largest of some linear terms and numbers; see [`minimum`][pal.minimum]."""
+    """The largest of some linear terms and numbers; see [`minimum`][pal.minimum].
+
+    Args:
+        *terms: linear terms, piecewise linear terms and numbers.
+
+    Returns:
+        a piecewise linear term.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> pal.maximum(x, y, 0) <= 1
+    x <= 1 & y <= 1
+    """
     return _core.maximum(list(terms))
 
 
 def rational(value: Number) -> Fraction:
     """The exact value of a number, as formulas take it.
+
+    Args:
+        value: an int, a float, a `Fraction`, a `Decimal`, or a text such as `"1/3"` or `"0.1"`.
+
+    Returns:
+        a fraction; of a float, exactly the number that it denotes.
 
     >>> import pal
     >>> pal.rational("0.1"), pal.rational(0.5)
@@ -401,6 +488,15 @@ def parse_smtlib(text: str) -> Constraint:
     """Reads a script of SMT-LIB 2: the conjunction of its asserts over its declared variables, in the order of
     declaration.
 
+    Args:
+        text: the script, in linear real arithmetic with Booleans.
+
+    Returns:
+        the constraint.
+
+    Raises:
+        ParseError: the script is not one, with line and column; or it uses what is not linear.
+
     >>> import pal
     >>> pal.parse_smtlib("(declare-const x Real) (assert (<= 0 x (/ 1 3)))").formula
     x >= 0 & 3*x <= 1
@@ -409,7 +505,21 @@ def parse_smtlib(text: str) -> Constraint:
 
 
 def read_smtlib(path: str | os.PathLike[str]) -> Constraint:
-    """Reads a file of SMT-LIB 2."""
+    """Reads a file of SMT-LIB 2; see [`parse_smtlib`][pal.parse_smtlib].
+
+    Args:
+        path: the file.
+
+    Returns:
+        the constraint.
+
+    >>> import pal, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "interval.smt2")
+    ...     _ = file.write_text("(declare-const x Real) (assert (<= 0 x 2))")
+    ...     pal.read_smtlib(file)
+    Constraint(x: x >= 0 & x <= 2)
+    """
     return parse_smtlib(Path(path).read_text(encoding="utf-8"))
 
 
@@ -422,6 +532,18 @@ def read_geojson(
         path: a file of GeoJSON. Its numbers are taken digit by digit.
         meaning: `"forbidden"` for obstacles, `"walkable"` for the allowed area.
         bounds: `x0, y0, x1, y1`, where the map ends. Overrides what the file says.
+
+    Returns:
+        the constraint.
+
+    >>> import pal, pathlib, tempfile
+    >>> pond = '{"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 1]]]}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "pond.geojson")
+    ...     _ = file.write_text(pond)
+    ...     park = pal.read_geojson(file, bounds=[0, 0, 4, 3])
+    >>> park.variables, pal.Region(park).exact_volume
+    (('x', 'y'), Fraction(23, 2))
     """
     return parse_geojson(Path(path).read_text(encoding="utf-8"), meaning, bounds)
 
@@ -429,6 +551,14 @@ def read_geojson(
 def parse_geojson(text: str, meaning: str = "forbidden", bounds: Sequence[Number] | None = None) -> Constraint:
     """Reads the text of a GeoJSON map of polygons as a constraint over `x` and `y`; see
     [`read_geojson`][pal.read_geojson].
+
+    Args:
+        text: GeoJSON. Its numbers are taken digit by digit.
+        meaning: `"forbidden"` for obstacles, `"walkable"` for the allowed area.
+        bounds: `x0, y0, x1, y1`, where the map ends. Overrides what the text says.
+
+    Returns:
+        the constraint.
 
     >>> import pal
     >>> square = '{"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 2], [1, 1]]]}'
@@ -449,6 +579,9 @@ def polygon(
         outer: the corners in order around the polygon, pairs of numbers.
         holes: the corners of each hole; the edges of holes belong to the polygon.
         variables: the names of the coordinates.
+
+    Returns:
+        the formula that a point is in the polygon.
 
     >>> import pal
     >>> pal.Region(pal.polygon([(0, 0), (4, 0), (4, 4), (2, 1), (0, 4)])).exact_volume
@@ -473,6 +606,13 @@ def from_shapely(geometry: Any, variables: tuple[str, str] = ("x", "y")) -> Form
     Coordinates of shapely are floats and stand for exactly what they denote. shapely itself is not needed: anything
     with its attributes will do.
 
+    Args:
+        geometry: the polygon or the polygons.
+        variables: the names of the coordinates.
+
+    Returns:
+        the formula that a point is in one of the polygons.
+
     >>> import pal
     >>> from shapely import box
     >>> pal.Region(pal.from_shapely(box(0, 0, 4, 3))).exact_volume
@@ -494,6 +634,18 @@ def from_geopandas(series: Any, variables: tuple[str, str] = ("x", "y")) -> Form
 
     Missing and empty geometries are left out. geopandas itself is not needed: anything with its attributes, or a list
     of polygons of shapely, will do.
+
+    Args:
+        series: the series, or a table with a column of geometries.
+        variables: the names of the coordinates.
+
+    Returns:
+        the formula that a point is in one of the polygons.
+
+    >>> import pal
+    >>> from shapely import box
+    >>> pal.Region(pal.from_geopandas([box(0, 0, 2, 2), None, box(1, 1, 3, 3)])).exact_volume
+    Fraction(7, 1)
     """
     series = getattr(series, "geometry", series)
     geometries = [each for each in series if each is not None and not getattr(each, "is_empty", False)]
@@ -503,6 +655,13 @@ def from_geopandas(series: Any, variables: tuple[str, str] = ("x", "y")) -> Form
 def from_wkt(text: str, variables: tuple[str, str] = ("x", "y")) -> Formula:
     """The union of the polygons of well-known text (WKT), edges included, as a formula over two variables. Numbers are
     taken digit by digit.
+
+    Args:
+        text: a `POLYGON`, a `MULTIPOLYGON` or a collection of them.
+        variables: the names of the coordinates.
+
+    Returns:
+        the formula that a point is in one of the polygons.
 
     >>> import pal
     >>> pal.Region(pal.from_wkt("POLYGON ((0 0, 4 0, 4 4, 0 4), (1 1, 2 1, 2 2, 1 1))")).exact_volume
@@ -514,6 +673,13 @@ def from_wkt(text: str, variables: tuple[str, str] = ("x", "y")) -> Formula:
 def from_wkb(content: bytes | str, variables: tuple[str, str] = ("x", "y")) -> Formula:
     """The union of the polygons of well-known binary (WKB), or of its hexadecimal digits, edges included, as a formula
     over two variables.
+
+    Args:
+        content: the bytes, or a text of hexadecimal digits.
+        variables: the names of the coordinates.
+
+    Returns:
+        the formula that a point is in one of the polygons.
 
     >>> import pal
     >>> from shapely import box
@@ -527,6 +693,12 @@ def parse_pishield(text: str) -> Constraint:
     """Reads requirements in the format of PiShield: a line `ordering y_0 y_1 ..`, then one disjunction of inequalities
     per line. The coordinates are `y_0`, `y_1`, .. in the order of their numbers.
 
+    Args:
+        text: the requirements.
+
+    Returns:
+        the constraint that all of them hold.
+
     >>> import pal
     >>> pal.parse_pishield("ordering y_1 y_0\\ny_0 - 2y_1 >= 0.5 or neg y_1 >= 3")
     Constraint(y_0, y_1: 2*y_0 - 4*y_1 >= 1 | y_1 < 3)
@@ -535,7 +707,21 @@ def parse_pishield(text: str) -> Constraint:
 
 
 def read_pishield(path: str | os.PathLike[str]) -> Constraint:
-    """Reads a file of requirements in the format of PiShield; see [`parse_pishield`][pal.parse_pishield]."""
+    """Reads a file of requirements in the format of PiShield; see [`parse_pishield`][pal.parse_pishield].
+
+    Args:
+        path: the file.
+
+    Returns:
+        the constraint that all requirements hold.
+
+    >>> import pal, pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "requirements.txt")
+    ...     _ = file.write_text("ordering y_0 y_1\\ny_0 - y_1 >= 0")
+    ...     pal.read_pishield(file)
+    Constraint(y_0, y_1: y_0 - y_1 >= 0)
+    """
     return parse_pishield(Path(path).read_text(encoding="utf-8"))
 
 
@@ -551,6 +737,9 @@ def from_mask(mask: Any, tolerance: float = 0.75, variables: tuple[str, str] = (
             the pixels.
         variables: the names of the coordinates.
 
+    Returns:
+        the formula that a point is in one of the polygons; the free area is its negation within bounds.
+
     >>> import numpy as np, pal
     >>> steps = np.tri(4, dtype=bool)
     >>> pal.Region(pal.from_mask(steps, tolerance=0)).exact_volume, pal.Region(pal.from_mask(steps)).exact_volume
@@ -564,7 +753,25 @@ def from_mask(mask: Any, tolerance: float = 0.75, variables: tuple[str, str] = (
 
 def read_mask(path: str | os.PathLike[str], threshold: float = 0.5) -> NDArray[np.bool_]:
     """Reads a PNG file as a mask for [`from_mask`][pal.from_mask]: pixels darker than the threshold, from 0 (black) to
-    1 (white), are obstacles; transparent ones are not."""
+    1 (white), are obstacles; transparent ones are not.
+
+    Args:
+        path: the file.
+        threshold: the brightness from which on a pixel is free.
+
+    Returns:
+        rows of truth values from the top, true where there is an obstacle.
+
+    >>> import base64, pal, pathlib, tempfile
+    >>> png = (  # a black pixel on the left of a white one
+    ...     "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAAAAADRSSBWAAAAC0lEQVR42mNg+A8AAQIBANEay48AAAAASUVORK5CYII="
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "mask.png")
+    ...     _ = file.write_bytes(base64.b64decode(png))
+    ...     pal.read_mask(file)
+    array([[ True, False]])
+    """
     width, flat = _core.png_mask(Path(path).read_bytes(), float(threshold))
     return flat.reshape(-1, width)
 
@@ -573,6 +780,19 @@ def from_pysmt(formula: Any) -> Formula:
     """A formula of pysmt over reals and Booleans, exactly, with the variables in the order in which they were made.
 
     pysmt itself is not needed: the formula is asked for its SMT-LIB text.
+
+    Args:
+        formula: a formula of pysmt.
+
+    Returns:
+        the formula.
+
+    >>> import pal
+    >>> from pysmt.shortcuts import GE, LE, And, Plus, Real, Symbol
+    >>> from pysmt.typing import REAL
+    >>> a, b = Symbol("a", REAL), Symbol("b", REAL)
+    >>> pal.from_pysmt(And(LE(Plus(a, b), Real(1)), GE(a, Real(0))))
+    a + b <= 1 & a >= 0
     """
     try:
         # pysmt numbers its nodes as they are made.
@@ -591,6 +811,13 @@ def from_pysmt(formula: Any) -> Formula:
 
 def substitute(formula: Formula, values: Mapping[str, Any]) -> Formula:
     """The formula with variables replaced: reals by terms or numbers, Booleans by formulas or truth values.
+
+    Args:
+        formula: the formula.
+        values: what to put in, by the names of variables.
+
+    Returns:
+        the formula without these variables.
 
     >>> import pal
     >>> x, y = pal.reals("x", "y")

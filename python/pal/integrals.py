@@ -19,7 +19,14 @@ Integrand = Union[Polynomial, Term, str, int, float, Fraction]
 
 
 class Integral(NamedTuple):
-    """An integral in float64: `value`, and a bound on its absolute `error`."""
+    """An integral in float64: `value`, and a bound on its absolute `error`.
+
+    >>> import pal
+    >>> x = pal.real("x")
+    >>> value, error = pal.integrate(x.between(0, 1), x**2, exact=False)
+    >>> abs(value - 1 / 3) <= error < 1e-12
+    True
+    """
 
     value: float
     error: float
@@ -27,7 +34,14 @@ class Integral(NamedTuple):
 
 class SurfaceIntegral(NamedTuple):
     """An integral over a flat by surface measure: `value`, and a bound on its absolute `error`; the exact integral over
-    the `free` variables, where it was computed, and the exact square of the factor that it is multiplied by."""
+    the `free` variables, where it was computed, and the exact square of the factor that it is multiplied by.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> length = pal.integrate((x + y == 1) & (x >= 0) & (y >= 0), 1)
+    >>> length.free, length.square_factor, round(length.value, 6)
+    (Fraction(1, 1), Fraction(2, 1), 1.414214)
+    """
 
     value: float
     error: float
@@ -36,7 +50,14 @@ class SurfaceIntegral(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Integrals of monomials: `exponents` (one row each), `values`, and bounds on their absolute `errors`."""
+    """Integrals of monomials: `exponents` (one row each), `values`, and bounds on their absolute `errors`.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> moments = pal.moments(x.between(0, 1) & y.between(0, 2), 1)
+    >>> moments.exponents.tolist(), moments.values.tolist()
+    ([[0, 0], [1, 0], [0, 1]], [2.0, 1.0, 2.0])
+    """
 
     exponents: NDArray[np.int64]
     values: FloatArray
@@ -44,7 +65,14 @@ class Moments(NamedTuple):
 
 
 class Solution(NamedTuple):
-    """Weighted volumes: `total` of the support, and one for each of the `queries`."""
+    """Weighted volumes: `total` of the support, and one for each of the `queries`.
+
+    >>> import pal
+    >>> x = pal.real("x")
+    >>> solution = pal.wmi(x.between(0, 2), 3 * x**2, queries=[x <= 1])
+    >>> solution.total, solution.queries[0] / solution.total
+    (Fraction(8, 1), Fraction(1, 8))
+    """
 
     total: Any
     queries: tuple[Any, ...]
@@ -88,6 +116,13 @@ def integrate(
 def moments(region: Region | Constrained, degree: int) -> Moments:
     """All moments up to a total degree, in float64 with bounds on their errors.
 
+    Args:
+        region: a region, or a constraint that is made into one.
+        degree: the largest sum of exponents.
+
+    Returns:
+        exponents, integrals and bounds on their errors, ordered by degree.
+
     >>> import pal
     >>> (x,) = pal.reals("x")
     >>> pal.moments(pal.Region(x.between(0, 2)), 3).values
@@ -118,6 +153,9 @@ def wmi(
             `+ - * / pow ite`.
         queries: formulas whose weighted volumes within the support are wanted too.
         exact: whether to compute in fractions rather than in float64 with error bounds.
+
+    Returns:
+        the weighted volumes of the support and of the queries, as fractions or `Integral`s.
 
     >>> import pal
     >>> (x,) = pal.reals("x")

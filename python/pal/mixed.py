@@ -34,6 +34,10 @@ class Category:
     Formulas compare it with a value; constraints that mention it give it exactly one. In arrays it has one column of 0
     and 1 per value.
 
+    Args:
+        name: its name.
+        values: the names of its values, at least two, in the order of their columns.
+
     >>> import pal
     >>> (x,) = pal.reals("x")
     >>> mode = pal.Category("mode", ["walk", "bike", "car"])
@@ -85,6 +89,17 @@ class _Columns:
             if separator:
                 groups.setdefault(category, []).append(value)
         self.categories = {name: tuple(values) for name, values in groups.items() if len(values) > 1}
+        # Boolean variables, with categories in the place of those that are their values.
+        self.discrete = tuple(dict.fromkeys(self.short(name) for name in booleans))
+
+    def short(self, boolean: str) -> str:
+        """The category that a Boolean variable is a value of, or the variable itself."""
+        category = boolean.partition("=")[0]
+        return category if category in self.categories else boolean
+
+    def values(self, name: str) -> tuple[Any, ...]:
+        """The values of a category or a Boolean variable."""
+        return self.categories.get(name, (False, True))
 
     def flat(self, points: Points) -> tuple[FloatArray, tuple[int, ...]]:
         """Points as flat rows, and the shape of the axes before the last. Columns with labels become 0 and 1."""
@@ -241,6 +256,13 @@ class MixedFamily:
         return self._columns.names
 
     @property
+    def free(self) -> tuple[str, ...] | None:
+        """The free real variables, which determine all others, where equalities hold on the whole constraint; `None`
+        where there are none."""
+        free = self._core.free
+        return None if free is None else tuple(free)
+
+    @property
     def settings(self) -> Any:
         """How the components were set up: an object with one attribute per setting."""
         return self._core.settings
@@ -334,7 +356,16 @@ class MixedFamily:
 
 
 class MixedDensity:
-    """One density over real and Boolean variables: made by a family, or by conditioning another density."""
+    """One density over real and Boolean variables: made by a family, or by conditioning another density.
+
+    >>> import pal
+    >>> (x,) = pal.reals("x")
+    >>> wet = pal.boolean("wet")
+    >>> family = pal.HistogramMixture(x.between(0, 4) & (~wet | (x <= 1)), bins=4, components=1)
+    >>> density = family.density(np.zeros(family.num_params))
+    >>> round(density.probability(wet), 6), round(density.given(wet=False).probability(x <= 1), 6)
+    (0.2, 0.25)
+    """
 
     __slots__ = ("_columns", "_core")
 
@@ -389,10 +420,7 @@ class MixedDensity:
             names: Boolean variables and categories; by default all of them.
             at: values of all real variables; the table is then conditional on them, as that of a classifier.
         """
-        if not names:
-            ordered = [name.partition("=")[0] for name in self._columns.booleans]
-            plain = [c if c in self._columns.categories else n for c, n in zip(ordered, self._columns.booleans)]
-            names = tuple(dict.fromkeys(plain))
+        names = names or self._columns.discrete
         wanted = self._columns.expanded(names)
         if at is None:
             answer = self._core.table(wanted)
@@ -439,6 +467,24 @@ class MixedDensity:
     ) -> Mode:
         """The point and assignment of largest density, with a certified bound."""
         return Mode(*self._core.mode(_core.ModeOptions(float(gap), nodes, seconds)))
+
+    def plot(self, *names: str, **options: Any) -> Any:
+        """Draws the density, one panel for each assignment that has mass; see [`pal.plot.panels`][]."""
+        from . import plot
+
+        return plot.panels(self, *names, **options)
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture that notebooks show; `None` where there is none."""
+        from ._pictures import png
+
+        return png(self)
+
+    def _repr_html_(self) -> str | None:
+        """The table that notebooks show where there is no picture."""
+        from ._pictures import html
+
+        return html(self)
 
     def __repr__(self) -> str:
         return f"MixedDensity({', '.join(self.columns)}: {shortened(self.constraint.formula)})"

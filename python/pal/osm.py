@@ -40,6 +40,14 @@ class StreetMap(NamedTuple):
     `constraint` is the free space over `x` (east) and `y` (north) in metres from the south-western corner; `corner` is
     that corner as longitude and latitude, and `metres_per_degree` are the factors along both. `buildings` and
     `barriers` count the obstacles.
+
+    >>> import pal
+    >>> empty = '<osm><bounds minlon="7.5" minlat="47.5" maxlon="7.501" maxlat="47.501"/></osm>'
+    >>> street_map = pal.parse_osm(empty)
+    >>> street_map.buildings, street_map.barriers, float(street_map.corner[0])
+    (0, 0, 7.5)
+    >>> street_map.metres([7.501, 47.501]).round(1)
+    array([ 75.3, 111.2])
     """
 
     constraint: Constraint
@@ -67,6 +75,21 @@ def read_osm(
         path: the file.
         bounds: west, south, east and north of the map in degrees; by default the `bounds` of the file.
         barrier_width: the width of lines in metres.
+
+    Returns:
+        the constraint, with what turns degrees into its metres.
+
+    Raises:
+        ParseError: the file is not one of OpenStreetMap, or lacks nodes or ways; the message names them.
+
+    >>> import pal, pathlib, tempfile
+    >>> empty = '<osm><bounds minlon="7.5" minlat="47.5" maxlon="7.501" maxlat="47.501"/></osm>'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "empty.osm")
+    ...     _ = file.write_text(empty)
+    ...     street_map = pal.read_osm(file)
+    >>> street_map.constraint.variables
+    ('x', 'y')
     """
     content = Path(path).read_bytes()
     try:
@@ -78,7 +101,29 @@ def read_osm(
 def parse_osm(
     content: bytes | str, bounds: Sequence[Number] | None = None, barrier_width: Number = "1/2"
 ) -> StreetMap:
-    """Reads the text of a file of OpenStreetMap; see [`read_osm`][pal.read_osm]."""
+    """Reads the text of a file of OpenStreetMap; see [`read_osm`][pal.read_osm].
+
+    Args:
+        content: the text, or its bytes.
+        bounds: west, south, east and north of the map in degrees; by default the `bounds` of the file.
+        barrier_width: the width of lines in metres.
+
+    Returns:
+        the constraint, with what turns degrees into its metres.
+
+    >>> import pal
+    >>> hut = '''<osm>
+    ...   <bounds minlon="7.5" minlat="47.5" maxlon="7.501" maxlat="47.501"/>
+    ...   <node id="1" lon="7.5002" lat="47.5002"/> <node id="2" lon="7.5004" lat="47.5002"/>
+    ...   <node id="3" lon="7.5004" lat="47.5004"/>
+    ...   <way id="4">
+    ...     <nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="1"/> <tag k="building" v="hut"/>
+    ...   </way>
+    ... </osm>'''
+    >>> street_map = pal.parse_osm(hut)
+    >>> street_map.buildings, street_map.constraint.contains(street_map.metres([[7.50035, 47.5003], [7.5008, 47.5008]]))
+    (1, array([False,  True]))
+    """
     text = content.encode() if isinstance(content, str) else content
     if re.search(rb"<!(DOCTYPE|ENTITY)", text):
         raise ParseError("files of OpenStreetMap define no entities; this one is not read")

@@ -7,7 +7,8 @@ them.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 from . import _space
 from ._arrays import FloatArray, count, float64
 from .density import Density
+from .mixed import MixedDensity
 from .errors import Error, RegionError
 from .region import Region
 
@@ -35,7 +37,8 @@ def region(
     label: str | None = None,
     aspect: str | float | None = None,
 ) -> Axes:
-    """Draws a region of one, two or three variables.
+    """Draws a region of one, two or three variables. Where the constraint has Boolean variables, a point belongs to the
+    picture if some assignment allows it; [`panels`][pal.plot.panels] shows assignments one by one.
 
     Args:
         region: the region.
@@ -45,6 +48,9 @@ def region(
         label: its name in a legend.
         aspect: `"equal"` for the same scale along both axes, `"auto"` to fill the axes. By default it is equal, unless
             one side is more than 10 times as long as the other.
+
+    Returns:
+        the axes.
 
     >>> import pal, pal.plot
     >>> x, y = pal.reals("x", "y")
@@ -85,6 +91,15 @@ def cells(
         cmap: the colours, by the name of a map of matplotlib.
         edge: the colour of the edges of cells.
         aspect: as for [`region`][pal.plot.region].
+
+    Returns:
+        the axes.
+
+    >>> import pal, pal.plot
+    >>> x, y = pal.reals("x", "y")
+    >>> ax = pal.plot.cells(pal.Region(x.between(0, 2) & y.between(0, 2) & ((x <= 1) | (y <= 1))))
+    >>> len(ax.collections[0].get_paths())
+    2
     """
     _check_region(region)
     region = region._axes
@@ -118,6 +133,9 @@ def density(
         hatch: a pattern of matplotlib for what the constraint forbids; `None` leaves it blank.
         aspect: as for [`region`][pal.plot.region].
 
+    Returns:
+        the axes.
+
     >>> import pal, pal.plot
     >>> x, y = pal.reals("x", "y")
     >>> family = pal.SplineMixture((x >= 0) & (y >= 0) & (x + y <= 1), knots=4, components=1)
@@ -136,21 +154,90 @@ def density(
         return space
     _two(area)
     ax = ax or _axes()
-    _place(ax, area, aspect)
-    (x0, x1), (y0, y1) = _box(area)
-    xs, ys = (low + (high - low) * (np.arange(resolution) + 0.5) / resolution for low, high in ((x0, x1), (y0, y1)))
-    pixels = np.stack(np.meshgrid(xs, ys), -1)
-    logs = _beyond_walls(density, area, pixels, density.log_prob(pixels))
-    values = np.ma.masked_where(np.isneginf(logs), logs if log else np.exp(logs))
-    if hatch is not None:
-        hatched = {"facecolor": "white", "edgecolor": "0.7", "hatch": hatch, "linewidth": 0, "zorder": 0.5}
-        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, **hatched))
-        ax.add_patch(PathPatch(_outline(area), facecolor="white", edgecolor="none", zorder=0.6))
-    image = ax.imshow(values, extent=(x0, x1, y0, y1), origin="lower", aspect=ax.get_aspect(), cmap=cmap, zorder=1)
-    # The image ends where the region does, not at the next pixel.
-    image.set_clip_path(_outline(area), transform=ax.transData)
+    image = _map(ax, density.log_prob, area, resolution, log, hatch, aspect)
+    image.set_cmap(cmap)
     ax.figure.colorbar(image, ax=ax, label="log-density" if log else "density", fraction=0.05)
     return ax
+
+
+def panels(
+    shown: Any,
+    *names: str,
+    figure: Any = None,
+    resolution: int = 150,
+    cmap: str = "viridis",
+    log: bool = False,
+    hatch: str | None = "////",
+    aspect: str | float | None = None,
+    limit: int = 12,
+) -> list[Axes]:
+    """Draws a mixed density, or the region of a constraint with Boolean variables: one panel for each assignment that
+    has mass.
+
+    A panel of a density has the joint density of the one or two real variables and the assignment, so that what is in
+    it adds up to the probability in its title. All panels have the same colours and axes.
+
+    Args:
+        shown: a [`MixedDensity`][pal.MixedDensity], a distribution of [`MixedLayer`][pal.torch.MixedLayer] with a single
+            one in its batch, or a [`Region`][pal.Region] of a constraint with Boolean variables.
+        names: the Boolean variables and categories whose values have panels; others are summed over. By default all.
+        figure: where to draw; by default the current figure if it is empty, else a new one, in a size that suits the
+            panels.
+        resolution: the number of values along the longer side.
+        cmap: the colours, by the name of a map of matplotlib.
+        log: whether to colour by the log-density, over the four decades below its largest value.
+        hatch: a pattern of matplotlib for what the constraint forbids; `None` leaves it blank.
+        aspect: as for [`region`][pal.plot.region].
+        limit: the largest number of panels; more are an error.
+
+    Returns:
+        the axes, one for each panel.
+
+    >>> import pal, pal.plot
+    >>> x, y = pal.reals("x", "y")
+    >>> mode = pal.Category("mode", ["walk", "car"])
+    >>> family = pal.HistogramMixture(x.between(0, 2) & y.between(0, 1) & ((mode == "walk") | (x <= 1)), bins=4, components=1)
+    >>> [ax.get_title() for ax in pal.plot.panels(family.density([0.0] * family.num_params))]
+    ['walk: 0.667', 'car: 0.333']
+    """
+    from . import _panels
+
+    if isinstance(shown, Region):
+        axes = _panels.regions(shown, names, figure, aspect, limit)
+    else:
+        density = _one(shown, MixedDensity)
+        resolution = count(resolution, "the resolution", least=2)
+        axes = _panels.densities(density, names, figure, resolution, cmap, log, hatch, aspect, limit)
+    if figure is None:
+        _panels.fit_figure(axes)
+    return axes
+
+
+def _map(
+    ax: Axes,
+    log_prob: Callable[[FloatArray], FloatArray],
+    area: Region,
+    resolution: int,
+    log: bool,
+    hatch: str | None,
+    aspect: str | float | None,
+    frame: Region | None = None,
+) -> Any:
+    """The picture of a density of two variables, with what is outside of its area hatched, in the box of a frame."""
+    _place(ax, frame or area, aspect)
+    (x0, x1), (y0, y1) = _box(frame or area)
+    xs, ys = (low + (high - low) * (np.arange(resolution) + 0.5) / resolution for low, high in ((x0, x1), (y0, y1)))
+    pixels = np.stack(np.meshgrid(xs, ys), -1)
+    logs = _beyond_walls(log_prob, area, pixels, log_prob(pixels))
+    values = np.ma.masked_where(np.isneginf(logs), logs if log else np.exp(logs))
+    if hatch is not None:
+        hatched: dict[str, Any] = {"facecolor": "white", "edgecolor": "0.7", "hatch": hatch, "linewidth": 0, "zorder": 0.5}
+        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, **hatched))
+        ax.add_patch(PathPatch(_outline(area), facecolor="white", edgecolor="none", zorder=0.6))
+    image = ax.imshow(values, extent=(x0, x1, y0, y1), origin="lower", aspect=ax.get_aspect(), zorder=1)
+    # The image ends where the region does, not at the next pixel.
+    image.set_clip_path(_outline(area), transform=ax.transData)
+    return image
 
 
 def marginal(density: Any, variable: str, ax: Axes | None = None, **line: Any) -> Axes:
@@ -161,6 +248,16 @@ def marginal(density: Any, variable: str, ax: Axes | None = None, **line: Any) -
         variable: its name.
         ax: where to draw; by default the current axes.
         line: options of matplotlib's `plot`, such as `color` and `label`.
+
+    Returns:
+        the axes.
+
+    >>> import pal, pal.plot
+    >>> x, y = pal.reals("x", "y")
+    >>> family = pal.SplineMixture(x.between(0, 1) & y.between(0, 1), knots=4, components=1)
+    >>> ax = pal.plot.marginal(family.density(family.random_params(seed=1)), "y", color="black")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('y', 'density')
     """
     density = _one(density)
     curve = density.marginal(variable).polyline()
@@ -181,6 +278,13 @@ def marginals(density: Any, figure: Any = None) -> list[Axes]:
 
     Returns:
         the axes, one for each variable.
+
+    >>> import pal, pal.plot
+    >>> x, y = pal.reals("x", "y")
+    >>> family = pal.SplineMixture(x.between(0, 1) & y.between(0, 1), knots=4, components=1)
+    >>> axes = pal.plot.marginals(family.density(family.random_params(seed=1)))
+    >>> [ax.get_xlabel() for ax in axes]
+    ['x', 'y']
     """
     density = _one(density)
     figure = figure or _figure()
@@ -195,6 +299,16 @@ def samples(points: ArrayLike, ax: Axes | None = None, **dots: Any) -> Axes:
         points: an array or a tensor with the coordinates along its last axis.
         ax: where to draw; by default the current axes.
         dots: options of matplotlib's `scatter`, such as `s` for the size.
+
+    Returns:
+        the axes.
+
+    >>> import pal, pal.plot
+    >>> x, y = pal.reals("x", "y")
+    >>> region = pal.Region(x.between(0, 1) & y.between(0, 1))
+    >>> ax = pal.plot.samples(region.sample(100, seed=1), pal.plot.region(region))
+    >>> len(ax.collections[-1].get_offsets())
+    100
     """
     if hasattr(points, "detach"):
         points = points.detach().cpu()
@@ -225,10 +339,12 @@ def _axes() -> Axes:
     return _figure().gca()
 
 
-def _one(density: Any) -> Density:
+def _one(density: Any, kind: type = Density) -> Any:
     """The density to draw."""
-    if isinstance(density, Density):
+    if isinstance(density, kind):
         return density
+    if isinstance(density, MixedDensity):
+        raise TypeError("a mixed density has a panel for each assignment; draw pal.plot.panels(density)")
     if hasattr(density, "densities") and hasattr(density, "batch_shape"):
         number = density.batch_shape.numel()
         if number == 1:
@@ -272,7 +388,7 @@ def _place(ax: Axes, region: Region, aspect: str | float | None) -> None:
         if aspect is None:
             sides = sorted(high - low for low, high in box)
             aspect = "equal" if sides[1] <= _LONGEST * sides[0] else "auto"
-        ax.set_aspect(aspect)
+        ax.set_aspect(cast(Any, aspect))
 
 
 def _intervals(region: Region) -> list[tuple[float, float]]:
@@ -302,7 +418,9 @@ def _outline(region: Region) -> Path:
     return Path.make_compound_path(*closed)
 
 
-def _beyond_walls(density: Density, area: Region, pixels: FloatArray, logs: FloatArray) -> FloatArray:
+def _beyond_walls(
+    log_prob: Callable[[FloatArray], FloatArray], area: Region, pixels: FloatArray, logs: FloatArray
+) -> FloatArray:
     """The log-densities of pixels, continued by two pixels beyond the walls with the values of the nearest points
     inside, so that the picture can end at the wall itself."""
     outside = np.isneginf(logs)
@@ -315,7 +433,7 @@ def _beyond_walls(density: Density, area: Region, pixels: FloatArray, logs: Floa
     if rim.any():
         try:
             logs = logs.copy()
-            logs[rim] = density.log_prob(area.project(pixels[rim]))
+            logs[rim] = log_prob(area.project(pixels[rim]))
         except Error:
             # Regions with Boolean variables, and such as are too thin: the picture ends with the pixels inside.
             pass

@@ -21,7 +21,17 @@ if TYPE_CHECKING:
 
 
 class SurfaceMeasure(NamedTuple):
-    """A surface measure: the exact volume of free coordinates, times the root of the exact square of a factor."""
+    """A surface measure: the exact volume of free coordinates, times the root of the exact square of a factor,
+
+        value = free_volume * sqrt(square_factor)
+
+    >>> import pal
+    >>> a, b, c = pal.reals("a", "b", "c")
+    >>> shares = pal.Region((a + b + c == 1) & (a >= 0) & (b >= 0) & (c >= 0))
+    >>> area = shares.surface_measure
+    >>> area.free_volume, area.square_factor, round(area.value, 6)
+    (Fraction(1, 2), Fraction(3, 1), 0.866025)
+    """
 
     value: float
     free_volume: Fraction
@@ -29,7 +39,20 @@ class SurfaceMeasure(NamedTuple):
 
 
 class Cell:
-    """One of the convex cells of a region, with exact vertices."""
+    """One of the convex cells of a region, with exact vertices. [`Region.cells`][pal.Region.cells] has them.
+
+    Args:
+        region: the region.
+        index: the number of the cell in it.
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> (cell,) = pal.Region((x >= 0) & (y >= 0) & (x + 3 * y <= 1)).cells
+    >>> sorted(cell.exact_vertices)
+    [(Fraction(0, 1), Fraction(0, 1)), (Fraction(0, 1), Fraction(1, 3)), (Fraction(1, 1), Fraction(0, 1))]
+    >>> cell.exact_volume, len(cell.half_spaces)
+    (Fraction(1, 6), 3)
+    """
 
     __slots__ = ("_owner", "_region", "_index", "_dimension")
 
@@ -387,9 +410,12 @@ class Region:
         return self._uniform.sample(count, seed)
 
     def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draws the region; see [`pal.plot.region`][]."""
+        """Draws the region; see [`pal.plot.region`][]. Without axes, the region of a constraint with Boolean variables has
+        a panel for each assignment; see [`pal.plot.panels`][]."""
         from . import plot
 
+        if ax is None and self.constraint.booleans:
+            return plot.panels(self, **options)
         return plot.region(self, ax=ax, **options)
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pal
 
-for name in ("torch", "sklearn", "matplotlib", "scipy", "tqdm", "pytest"):
+for name in ("torch", "sklearn", "matplotlib", "scipy", "tqdm", "pandas", "pytest"):
     assert importlib.util.find_spec(name) is None, f"{name} is installed, so this proves nothing"
 for name in ("pal.torch", "pal.sklearn", "pal.plot"):
     try:

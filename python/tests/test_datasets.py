@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import pal
-from pal.datasets import campus
+from pal.datasets import campus, orders, transport
+from pal.datasets.campus import OBSTACLES
+from pal.datasets.orders import violations
 
 
 @pytest.fixture(name="folder")
@@ -92,3 +94,34 @@ def test_the_campus_is_the_same_for_the_same_seed_and_inside():
     # One step is a metre or two.
     assert np.linalg.norm(targets - inputs[:, :2], axis=1).max() < 5
     assert np.linalg.norm(inputs[:, :2] - inputs[:, 2:], axis=1).max() < 5
+
+
+def test_travellers_keep_to_the_rules_and_seeds_repeat_them():
+    constraint, inputs, targets = transport(travellers=90, seed=3)
+    x, y = targets[:, 0], targets[:, 1]
+    walk, bike, car = targets[:, 2:].T == 1
+    assert (targets[:, 2:].sum(1) == 1).all() and min(walk.sum(), bike.sum(), car.sum()) > 100
+    # The rules in plain arithmetic.
+    road = ((x >= 35) & (x <= 41)) | ((y >= 2) & (y <= 8)) | ((x >= 35) & (abs(x / 4 + y - 62) <= 2))
+    blocked = np.any([(x >= a) & (x <= c) & (y >= b) & (y <= d) for a, b, c, d in OBSTACLES], axis=0)
+    assert not blocked.any() and road[car].all() and not road[walk].any() and 0 < road[bike].mean() < 1
+    again = transport(travellers=90, seed=3)
+    assert (again.inputs == inputs).all() and (again.targets == targets).all()
+    family = pal.HistogramMixture(constraint, bins=1, components=1)
+    assert family.columns == ("x", "y", "mode=walk", "mode=bike", "mode=car")
+    assert np.isfinite(family.log_prob(np.zeros(family.num_params), targets)).all()
+
+
+def test_orders_satisfy_their_rules_and_only_these():
+    rules, table = orders(rows=3000, seed=2)
+    assert len(table["weight"]) == 3000 and not violations(table).any()
+    family = pal.HistogramMixture(rules, bins=1, components=1)
+    zeros = np.zeros(family.num_params)
+    assert np.isfinite(family.log_prob(zeros, table)).all()
+    # Random rows: the formula and plain arithmetic agree on which of them violate the rules.
+    random = np.random.default_rng(1)
+    wild = {
+        "weight": random.uniform(-1, 45, 5000), "price": random.uniform(0, 55, 5000), "express": random.random(5000) < 0.5,
+        "insured": random.random(5000) < 0.5, "carrier": random.choice(["post", "parcel", "freight"], 5000),
+    }  # fmt: skip
+    assert (np.isneginf(family.log_prob(zeros, wild)) == violations(wild)).all() and 0.1 < violations(wild).mean() < 0.9

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples" / "python"
-NEEDS = {"drone_scene": "torch", "mixture_head": "torch", "pysmt_interop": "pysmt"}
-OPTIONS = {"drone_scene": ["--steps", "30"], "mixture_head": ["--steps", "30", "--walkers", "60"]}
+NEEDS = {"drone_scene": "torch", "mixture_head": "torch", "pysmt_interop": "pysmt", "transport": "torch"}
+OPTIONS = {
+    "drone_scene": ["--steps", "30"],
+    "mixture_head": ["--steps", "30", "--walkers", "60"],
+    "transport": ["--steps", "30", "--travellers", "60"],
+}
 
 
 def run(command, folder):

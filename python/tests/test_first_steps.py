@@ -355,7 +355,7 @@ def test_damaged_networks_are_refused(tmp_path):
         pal.torch.load_network(tmp_path / "family.safetensors")
 
 
-def test_fit_trains_and_says_what_it_did():
+def test_fit_trains_and_says_what_it_did(caplog):
     layer = SplineLayer(TRIANGLE, knots=10, components=2)
     random = np.random.default_rng(1)
     inputs = random.normal(size=(400, 1))
@@ -367,7 +367,10 @@ def test_fit_trains_and_says_what_it_did():
         return torch.nn.Sequential(torch.nn.Linear(1, 16), torch.nn.ReLU(), torch.nn.Linear(16, layer.num_params))
 
     first, second = network(), network()
-    one = pal.torch.fit(first, layer, inputs, targets, epochs=30, learning_rate=0.01, seed=3)
+    with caplog.at_level("INFO", "pal"):
+        one = pal.torch.fit(first, layer, inputs, targets, epochs=30, learning_rate=0.01, seed=3)
+    assert len(caplog.messages) == len(one.scores)
+    assert caplog.messages[0] == f"epoch 1 of at most 30: mean log-density {one.scores[0]:.4f}"
     two = pal.torch.fit(second, layer, inputs, targets, epochs=30, learning_rate=0.01, seed=3)
     assert one == two and len(one.scores) <= 30
     # The uniform density of a triangle of area 1/2 has the log-density log 2.

@@ -185,3 +185,81 @@ def test_kernels_are_the_default_of_the_estimator_for_two_outputs():
     assert model.predict_density(inputs[:2])[1].batch_shape == ()
     with_knots = ConstrainedRegressor(ROOM, knots=5, components=2, max_iter=2, random_state=0).fit(inputs, targets)
     assert isinstance(with_knots.family_, pal.SplineMixture)
+
+
+def test_kernels_take_what_a_first_user_gives_them():
+    x, y = pal.reals("x", "y")
+    region = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
+    layer = KernelLayer(region, components=2)
+    p, points = layer(torch.zeros(2, layer.num_params, dtype=torch.float64)), region.sample(2, seed=1)
+    expected = p.log_prob(torch.from_numpy(points))
+    named = {"y": points[:, 1], "x": points[:, 0]}
+    for given in (points, points.tolist(), named):
+        assert torch.equal(p.log_prob(given), expected)
+    for ask, error, message in [
+        (lambda: p.log_prob(["a", "b"]), TypeError, "points must be an array of numbers"),
+        (lambda: p.probability("x <= 1"), TypeError, r"the event must be a formula.*constraint\.parse"),
+        (lambda: p.condition("x <= 1"), TypeError, r"the condition must be a formula"),
+        (lambda: p.condition(x >= 1), pal.QueryError, "the condition has probability 0"),
+        (lambda: p.given(y=0.5), pal.QueryError, "those of a SplineLayer have"),
+        (lambda: p.kl_divergence(p), pal.QueryError, "densities of a SplineLayer have"),
+    ]:
+        with pytest.raises(error, match=message):
+            ask()
+    assert p.probability(x >= 5).tolist() == [0, 0] and torch.equal(p.covariance, p.covariance_matrix)
+
+
+def test_log_densities_of_kernels_under_autocast_and_outside():
+    x, y = pal.reals("x", "y")
+    region = pal.Region((x >= 0) & (y >= 0) & (x + y <= 1))
+    layer = KernelLayer(region, components=2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        outputs = torch.nn.Linear(3, layer.num_params)(torch.randn(4, 3))
+        p = layer(outputs)
+        points = torch.from_numpy(region.sample(4, seed=1))
+        for answer in (p.log_prob(points), p.probability(x <= y), p.entropy(1e-2), p.condition(x <= y).log_prob(points)):
+            assert outputs.dtype == torch.bfloat16 and answer.dtype == torch.float32
+    p.log_prob(points).sum().backward(retain_graph=True)
+    exact = layer(outputs.detach().double()).log_prob(points)
+    assert torch.allclose(p.log_prob(points).double(), exact, atol=1e-5)
+    with pytest.warns(UserWarning, match=r"1 of 4 points are outside.*region\.project"):
+        assert p.log_prob(torch.cat([points[:3], torch.tensor([[2.0, 2.0]])])).isneginf().sum() == 1
+
+
+def test_one_density_of_kernels_answers_as_its_row_does():
+    x, y = pal.reals("x", "y")
+    square = x.between(-1, 1) & y.between(-1, 1)
+    layer = KernelLayer(square, components=3)
+    torch.manual_seed(1)
+    params = torch.randn(2, layer.num_params, dtype=torch.float64)
+    for p in (layer(params), layer(params, pal.RegionBatch([square & (x <= y), square & (x + y <= 1)]))):
+        points = p.sample((20,))
+        for row, density in enumerate(p.densities()):
+            own = p[row]
+            assert np.array_equal(density.log_prob(points[:, row].numpy()), own.log_prob(points[:, row]).numpy())
+            assert density.variables == ("x", "y") and density.constraint.contains(density.sample(200, seed=1)).all()
+            assert np.array_equal(density.sample(5, seed=3), density.sample(5, seed=3))
+            assert density.probability(x <= 0) == float(own.probability(x <= 0))
+            assert density.condition(x <= 0).probability(x > 0) == 0
+            assert density.expectation(x) == pytest.approx(density.mean()[0]) == pytest.approx(density.marginal("x").mean)
+            second = density.expectation(x * y) - density.mean()[0] * density.mean()[1]
+            assert density.covariance()[0, 1] == pytest.approx(second, abs=1e-12)
+            mode = density.mode(gap=1e-3)
+            assert mode.log_upper >= density.log_prob(points[:, row].numpy()).max() and mode.stop == "certified"
+            assert density.entropy(1e-3).converged
+    with pytest.raises(ValueError, match="a single row, not of 2"):
+        pal.torch.KernelDensity(layer(params))
+
+
+def test_kernels_are_drawn():
+    pytest.importorskip("matplotlib").use("Agg")
+    import matplotlib.pyplot as plt
+
+    x, y = pal.reals("x", "y")
+    layer = KernelLayer((x >= 0) & (y >= 0) & (x + y <= 1), components=2)
+    p = layer(torch.zeros(2, layer.num_params))
+    for drawn in (p[0], p.densities()[1]):
+        ax = pal.plot.density(drawn, plt.figure().gca(), resolution=20)
+        assert len(ax.images) == 1 and np.ma.count(ax.images[0].get_array()) > 100
+    assert p.densities()[0].plot(plt.figure().gca(), resolution=20).images
+    plt.close("all")

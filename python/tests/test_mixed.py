@@ -141,10 +141,9 @@ def test_layers_of_pytorch(family):
     assert torch.autograd.gradcheck(log_prob, params, eps=1e-6, atol=1e-5)
     assert torch.autograd.gradcheck(probability, params, eps=1e-6, atol=1e-5)
     distribution = layer(params.float())
-    samples = distribution.sample(4, seed=1)
-    assert samples.shape == (3, 4, 6) and samples.dtype == torch.float32
+    assert distribution.sample((4,)).shape == (4, 3, 6)
     assert len(distribution.tables("mode")) == 3
-    with pytest.raises(ValueError, match="one point for each row"):
+    with pytest.raises(ValueError, match="one point for each"):
         distribution.log_prob(points[:2])
     with pytest.raises(pal.DensityError, match="MixedLayer"):
         pal.torch.SplineLayer(street()[-1])
@@ -172,11 +171,3 @@ def test_training_finds_rules_that_the_constraint_does_not_say():
     density = layer(params[None]).densities()[0]
     assert density.probability(wet) == pytest.approx(is_wet.mean(), abs=0.03)
     assert density.given(wet=False).probability(x >= 3) > 0.9
-
-
-def test_estimators_say_that_they_are_over_reals():
-    pytest.importorskip("sklearn")
-    from pal.sklearn import ConstrainedDensity
-
-    with pytest.raises(ValueError, match="Boolean variable `mode=walk`"):
-        ConstrainedDensity(street()[-1]).fit(np.array([[1.0, 1.0], [2.0, 1.0]]))

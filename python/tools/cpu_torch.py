@@ -32,6 +32,15 @@ def needed(library: Path) -> list[str]:
     return re.findall(r"\(NEEDED\).*\[(.+)\]", readelf("-d", library))
 
 
+def search_folder(libraries: Path) -> Path:
+    """The folder beside torch in which its libraries look first for those of CUDA."""
+    paths = re.findall(r"\((?:RUNPATH|RPATH)\).*\[(.+)\]", readelf("-d", libraries / "libtorch_cuda.so"))
+    folders = [path.replace("$ORIGIN", str(libraries)) for path in ":".join(paths).split(":") if "nvidia" in path]
+    if not folders:
+        sys.exit("this torch does not look for libraries of CUDA beside it")
+    return Path(os.path.normpath(folders[0]))
+
+
 def symbols(library: Path) -> list[tuple[str, str, bool, bool]]:
     """Name, version, whether it is undefined, and whether it is data."""
     found = []
@@ -75,9 +84,8 @@ def main() -> None:
     if spec is None or spec.origin is None:
         sys.exit("torch is not installed here")
     package = Path(spec.origin).parent
-    # Where torch's own search path looks first for all of them.
-    folder = package.parent / "nvidia" / "cu13" / "lib"
     libraries = sorted((package / "lib").glob("*.so*"))
+    folder = search_folder(package / "lib")
     there = {path.name for path in (package.parent / "nvidia").glob("**/*.so*")}
     wanted = {name for library in libraries for name in needed(library) if CUDA.match(name)}
     missing = sorted(wanted - there)

@@ -53,10 +53,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{name:<17} log-likelihood {likelihood:.3}, samples in walls {:.2} %", 100.0 * outside);
     };
     let trained = fit(before, &train, &test)?;
-    let mass = violation(&trained, &test, &membership, 10_000, 1)?;
+    let mass = violation(&trained, &test, |points| membership.contains_batch(points), 10_000, 1)?;
     leak("Gaussian mixture", evaluate(&trained, &test)?, mass.fraction());
     let trained = fit(after, &train, &test)?;
-    let mass = violation(&trained, &test, &membership, 10_000, 1)?;
+    let mass = violation(&trained, &test, |points| membership.contains_batch(points), 10_000, 1)?;
     leak("PalLayer", evaluate(&trained, &test)?, mass.fraction());
     assert_eq!(mass.outside, 0);
     Ok(())

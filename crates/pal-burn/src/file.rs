@@ -5,10 +5,11 @@ use burn::tensor::Device;
 use pal::container::{self, ContainedTensor, Container, ContainerError, NETWORK_VERSION as VERSION};
 use pal::density::{Family, FileError};
 use pal::formula::{Constraint, SmtError, SmtWriteError, parse_smtlib, write_smtlib};
+use pal::mixed::MixedFamily;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use thiserror::Error;
 
-use crate::predictor::{Plan, Predictor, PredictorError, PredictorKind};
+use crate::predictor::{AnyFamily, Plan, Predictor, PredictorError, PredictorKind};
 use crate::weights::{self, Real};
 
 /// What the versions of this format begin with.
@@ -68,7 +69,7 @@ pub struct NetworkFile {
     /// The map whose windows are the regions of the rows, if all rows have the same one.
     pub map: Option<Constraint>,
     /// The family of densities, where the predictor has a layer.
-    pub family: Option<Family>,
+    pub family: Option<AnyFamily>,
     /// The predictor with its weights.
     pub predictor: Predictor,
 }
@@ -90,7 +91,8 @@ impl NetworkFile {
             let bytes = bytemuck::cast_slice(values).to_vec();
             tensors.push((weights_name(index), T::DTYPE, vec![values.len()], bytes));
         }
-        if let (PredictorKind::Pal { .. }, Some(family)) = (&self.plan.kind, &self.family) {
+        let layer = matches!(self.plan.kind, PredictorKind::Pal { .. } | PredictorKind::Mixed { .. });
+        if let Some(family) = self.family.as_ref().filter(|_| layer) {
             let bytes = family.to_bytes()?;
             tensors.push(("family".to_string(), Dtype::U8, vec![bytes.len()], bytes));
         }
@@ -121,7 +123,8 @@ impl NetworkFile {
             Err(_) => None,
         };
         let family = match &plan.kind {
-            PredictorKind::Pal { .. } => Some(Family::from_bytes(tensor(file, "family")?.data())?),
+            PredictorKind::Pal { .. } => Some(Family::from_bytes(tensor(file, "family")?.data())?.into()),
+            PredictorKind::Mixed { .. } => Some(MixedFamily::from_bytes(tensor(file, "family")?.data())?.into()),
             _ => None,
         };
         let untrained = plan.build(&constraint, family.as_ref(), device, 0)?;

@@ -28,6 +28,7 @@
 //! |---|---|
 //! | learn by example | [`tutorial`] |
 //! | put a family on top of a network | [`PalLayer`], [`Points`], [`Likelihood`] |
+//! | have Booleans and categories beside reals | [`MixedLayer`], [`MixedPredictor`] |
 //! | normalise on a smaller region | [`Normaliser`] |
 //! | give every row a region of its own | [`PalLayer::log_prob_on`], [`RowRegions`] |
 //! | let a network give locations and widths instead of spline parameters | [`StudentTHead`] |
@@ -111,13 +112,13 @@ pub mod weights;
 
 pub use burn::tensor::{DType, Device};
 pub use file::{NetworkFile, NetworkFileError};
-pub use layer::{LayerError, Likelihood, Normaliser, PalLayer, Points, StudentTHead};
+pub use layer::{LayerError, Likelihood, MixedLayer, Normaliser, PalLayer, Points, StudentTHead};
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, OptimiserState, UpdateRule};
 pub use predictor::{
-    Batch, Flow, FlowSettings, KernelPredictor, Mixture, MixtureSettings, PalPredictor, Plan, Predictor,
-    PredictorError, PredictorKind, RegionPlan, Relaxed, RelaxedSettings, Scaler, Trainable, WindowPlan, matrix,
-    to_f64_vec,
+    AnyFamily, Batch, Flow, FlowSettings, KernelPredictor, MixedPredictor, Mixture, MixtureSettings, PalPredictor,
+    Plan, Predictor, PredictorError, PredictorKind, RegionPlan, Relaxed, RelaxedSettings, Scaler, Trainable,
+    WindowPlan, matrix, to_f64_vec,
 };
 pub use train::{
     CheckpointError, Epoch, MAX_INPUT_ROWS, Milestone, RowRegions, Rows, Split, SplitError, Stop, TrainError,

@@ -9,6 +9,7 @@ use burn::module::{Module, Param};
 use burn::optim::{GradientsParams, LBFGSConfig, LineSearchFn};
 use burn::tensor::{Tensor, TensorData};
 use pal::density::{DensityError, Family};
+use pal::mixed::MixedFamily;
 use pal::random::Stream;
 
 use crate::layer::{PalLayer, Points};
@@ -26,6 +27,16 @@ pub fn family_params(family: &Family, points: &[f64], seed: u64) -> Result<Vec<f
     let rows = |members: Vec<usize>| members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
     let clusters: Vec<Vec<f64>> = clusters(&points, n, family.num_components(), seed).into_iter().map(rows).collect();
     Ok(family.start(&clusters, &mut Stream::new(seed, u64::MAX)))
+}
+
+/// Returns starting values for the parameters of a mixed family: one parameter vector. Clusters are made of all columns,
+/// in which Booleans are 0 or 1.
+pub fn mixed_params(family: &MixedFamily, points: &[f64], seed: u64) -> Result<Vec<f64>, DensityError> {
+    let n = family.support().columns();
+    let points = thinned(points, n);
+    let rows = |members: Vec<usize>| members.iter().flat_map(|row| &points[row * n..(row + 1) * n]).copied().collect();
+    let clusters: Vec<Vec<f64>> = clusters(&points, n, family.num_components(), seed).into_iter().map(rows).collect();
+    family.start(&clusters, &mut Stream::new(seed, u64::MAX))
 }
 
 /// Returns starting values for a Gaussian mixture: one parameter vector. The points must be scaled.

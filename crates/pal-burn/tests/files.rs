@@ -7,7 +7,8 @@ use pal::density::{Family, Knots, SplineSettings};
 use pal::formula::{Constraint, reals};
 use pal::region::Region;
 use pal_burn::{
-    Mixture, MixtureSettings, Network, NetworkFile, Plan, PredictorKind, Rows, Scaler, TrainSettings, Trainer,
+    AnyFamily, Mixture, MixtureSettings, Network, NetworkFile, Plan, PredictorKind, Rows, Scaler, TrainSettings,
+    Trainer,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ fn constraint() -> Constraint {
 fn network(kind: PredictorKind) -> Vec<u8> {
     let constraint = constraint();
     let settings = SplineSettings { knots: Knots::Uniform(3), components: 1 };
-    let family = Family::new(&Region::new(&constraint).unwrap(), &settings.into()).unwrap();
+    let family = AnyFamily::from(Family::new(&Region::new(&constraint).unwrap(), &settings.into()).unwrap());
     let scaler = || Scaler { mean: vec![0.25, 0.5], deviation: vec![0.5, 2.0] };
     let names = |names: [&str; 2]| names.map(str::to_string).to_vec();
     let (inputs, outputs) = (names(["a", "b"]), names(["x", "y"]));

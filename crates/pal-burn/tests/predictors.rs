@@ -7,9 +7,9 @@ use pal::formula::{Formula, reals};
 use pal::kernel::{KernelFamily, KernelSettings};
 use pal::region::Region;
 use pal_burn::{
-    Batch, Flow, FlowSettings, Free, KernelPredictor, Milestone, Mixture, MixtureSettings, Network, NetworkFile,
-    OptimiserSettings, PalLayer, PalPredictor, Plan, Predictor, PredictorKind, Relaxed, RelaxedSettings, Rows, Scaler,
-    TrainSettings, Trainable, Trainer, evaluate, violation, weights,
+    AnyFamily, Batch, Flow, FlowSettings, Free, KernelPredictor, Milestone, Mixture, MixtureSettings, Network,
+    NetworkFile, OptimiserSettings, PalLayer, PalPredictor, Plan, Predictor, PredictorKind, Relaxed, RelaxedSettings,
+    Rows, Scaler, TrainSettings, Trainable, Trainer, evaluate, violation, weights,
 };
 
 const DTYPE: DType = DType::F64;
@@ -243,11 +243,11 @@ fn files_carry_everything() {
     });
     let constraint: pal::formula::Constraint = phi().into();
     let region = Region::new(&constraint).unwrap();
-    let squares = Family::new(&region, &settings).unwrap();
+    let squares = AnyFamily::from(Family::new(&region, &settings).unwrap());
     let splines = Settings::Spline(SplineSettings { knots: Knots::Uniform(5), components: 2 });
-    let splines = Family::new(&region, &splines).unwrap();
+    let splines = AnyFamily::from(Family::new(&region, &splines).unwrap());
     let histograms = Settings::Histogram(HistogramSettings { knots: Knots::Uniform(6), components: 2 });
-    let histograms = Family::new(&region, &histograms).unwrap();
+    let histograms = AnyFamily::from(Family::new(&region, &histograms).unwrap());
     let hidden = vec![7, 5];
     let kinds = [
         PredictorKind::Pal { hidden: hidden.clone(), student_t: false },
@@ -308,6 +308,7 @@ fn files_carry_everything() {
 #[test]
 fn violations_are_counted_by_exact_membership() {
     let membership = pal::formula::Constraint::from(phi()).membership().unwrap();
+    let inside = |points: &[f64]| membership.contains_batch(points);
     let rows = Rows {
         inputs: vec![],
         columns: 0,
@@ -317,13 +318,13 @@ fn violations_are_counted_by_exact_membership() {
         device: device(),
         dtype: DTYPE,
     };
-    let none = violation(&pal_model(3), &rows, &membership.clone().into(), 100_000, 1).unwrap();
+    let none = violation(&pal_model(3), &rows, inside, 100_000, 1).unwrap();
     assert_eq!((none.samples, none.outside), (100_000, 0));
     // One Gaussian in the middle of the forbidden quarter, so narrow that no sample leaves that quarter.
     let settings = MixtureSettings { components: 1, dimension: 2 };
     let params = pal_burn::matrix(&[0.0, 0.0, 0.0, 9.0, 9.0, 0.0], 6, &device(), DTYPE);
     let network = Network::Free(Free { row: Param::from_tensor(params) });
     let inside_obstacle = Scaler { mean: vec![0.5, 0.5], deviation: vec![1.0, 1.0] };
-    let all = violation(&Mixture::new(network, settings, inside_obstacle), &rows, &membership.into(), 1000, 1).unwrap();
+    let all = violation(&Mixture::new(network, settings, inside_obstacle), &rows, inside, 1000, 1).unwrap();
     assert_eq!((all.samples, all.outside), (1000, 1000));
 }

@@ -115,7 +115,7 @@ fn training_learns_and_samples_stay_in_the_windows_of_their_rows() {
         assert!(after > before + 0.3, "with head: {with_head}, {before} {after}");
         let [x, y] = reals(["x", "y"]);
         let square = pal::formula::Constraint::new(x.between(-1, 1) & y.between(-1, 1)).membership().unwrap();
-        let found = violation(&trained, &validation, &square.clone().into(), 20_000, 3).unwrap();
+        let found = violation(&trained, &validation, |points| square.contains_batch(points), 20_000, 3).unwrap();
         assert!(found.samples >= 20_000 && found.outside == 0, "{found:?}");
         let Batch { inputs, regions, .. } = validation.batch(&[0, 1, 2], 0).unwrap();
         let ahead = trained.sample_on(inputs, regions.as_ref(), 500, 4).unwrap();

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use serde::{Serialize, Serializer};
-use serde_json::Value;
 
 use crate::numbers::counted;
+use crate::points::{PointColumn, column_names, joined, numbers, width};
 use crate::table::{self, Sink};
 use crate::{Global, output};
 
@@ -16,7 +16,7 @@ use crate::{Global, output};
 pub struct Listing<'a> {
     /// None, or `-`, is standard output.
     pub path: Option<&'a Path>,
-    pub columns: Vec<&'a str>,
+    pub columns: Vec<PointColumn>,
     /// The word for a row in the line about the file, such as `sample`.
     pub noun: &'static str,
     pub start: Instant,
@@ -33,7 +33,7 @@ struct Report<'a> {
 impl Listing<'_> {
     /// Writes all rows that `produce` hands over. A file is replaced once they are complete.
     pub fn write(&self, global: Global, produce: impl FnOnce(&mut Sink) -> Result<()>) -> Result<()> {
-        let columns = self.columns.len();
+        let columns = width(&self.columns);
         let path = self.path.filter(|path| path.as_os_str() != "-");
         if path.is_none() && global.json {
             let mut out = output::stdout();
@@ -41,7 +41,7 @@ impl Listing<'_> {
             return Ok(out.flush()?);
         }
         let mut count = 0;
-        table::stream(path, &self.columns, columns, |sink| {
+        table::stream(path, &self.columns, |sink| {
             produce(&mut |rows| {
                 count += rows.len() / columns.max(1);
                 sink(rows)
@@ -54,7 +54,7 @@ impl Listing<'_> {
     }
 
     fn json_rows(&self, out: &mut impl Write, rows: &[f64]) -> Result<()> {
-        let columns = self.columns.len();
+        let columns = width(&self.columns);
         ensure!(columns > 0 && rows.len().is_multiple_of(columns), "{} values are no rows of {columns}", rows.len());
         for row in rows.chunks_exact(columns) {
             output::json_line(out, &Object(&self.columns, row))?;
@@ -67,7 +67,7 @@ impl Listing<'_> {
         let output = path.display().to_string();
         if global.json {
             let seconds = self.start.elapsed().as_secs_f64();
-            output::json_line(&mut out, &Report { output, rows, columns: &self.columns, seconds })?;
+            output::json_line(&mut out, &Report { output, rows, columns: &column_names(&self.columns), seconds })?;
         } else if !global.quiet {
             writeln!(out, "{output}: {}", counted(rows, self.noun))?;
         }
@@ -75,26 +75,18 @@ impl Listing<'_> {
     }
 }
 
-/// A row as a JSON object with the names of its columns, in their order. Infinities and NaN become null.
-struct Object<'a>(&'a [&'a str], &'a [f64]);
+/// A row as a JSON object with the names of its columns, in their order.
+struct Object<'a>(&'a [PointColumn], &'a [f64]);
 
 impl Serialize for Object<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().zip(self.1).map(|(name, value)| (name, json_number(*value))))
+        serializer.collect_map(self.0.iter().map(|column| (&column.name, column.field(self.1).json())))
     }
 }
 
-/// A JSON number; integers are written without a decimal point, so that numbers of rows look like integers.
-fn json_number(value: f64) -> Value {
-    if value.fract() == 0.0 && value.abs() < 9e15 && (value != 0.0 || value.is_sign_positive()) {
-        return Value::from(value as i64);
-    }
-    Value::from(value)
-}
-
-/// The names of columns, with `row` in front if several rows of a model are asked about.
-pub fn with_row(many: bool, names: Vec<&str>) -> Vec<&str> {
-    if many { [vec!["row"], names].concat() } else { names }
+/// The columns, with `row` in front if several rows of a model are asked about.
+pub fn with_row(many: bool, columns: Vec<PointColumn>) -> Vec<PointColumn> {
+    if many { joined(&[&numbers(&["row"]), &columns]) } else { columns }
 }
 
 /// Values row by row, with the number of the row of the model in front of each, if there is one.

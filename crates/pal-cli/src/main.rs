@@ -4,6 +4,7 @@
 //! computes lives in the `pal` library.
 
 mod commands;
+mod densities;
 mod family;
 mod files;
 mod input;
@@ -15,6 +16,7 @@ mod numbers;
 mod options;
 mod output;
 mod picture;
+mod points;
 mod progress;
 mod table;
 

@@ -5,10 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use pal::density::{Family, FileError, Model};
+use pal::density::{DensityError, Family, FileError, Model};
 use pal::formula::{Constraint, Var};
-use pal_burn::NetworkFile;
+use pal::mixed::{MixedFamily, MixedModel};
+use pal_burn::{AnyFamily, NetworkFile};
 
+use crate::densities::AnyModel;
 use crate::{files, output};
 
 /// The model that a question is about, as the first argument of a command.
@@ -26,19 +28,25 @@ impl ModelArgument {
     }
 
     /// Reads the model; errors name the file.
-    pub fn load(&self) -> Result<Model> {
+    pub fn load(&self) -> Result<AnyModel> {
         load(&self.file)
     }
 }
 
 /// Reads a model; errors name the file.
-pub fn load(file: &Path) -> Result<Model> {
-    read(file, Model::from_bytes)
+pub fn load(file: &Path) -> Result<AnyModel> {
+    read(file, |bytes| match Model::from_bytes(bytes) {
+        Err(FileError::Density(DensityError::Booleans(_))) => MixedModel::from_bytes(bytes).map(AnyModel::Mixed),
+        other => other.map(AnyModel::Real),
+    })
 }
 
 /// Reads a compiled family, or that of a model; errors name the file.
-pub fn load_family(file: &Path) -> Result<Family> {
-    read(file, Family::from_bytes)
+pub fn load_family(file: &Path) -> Result<AnyFamily> {
+    read(file, |bytes| match Family::from_bytes(bytes) {
+        Err(FileError::Density(DensityError::Booleans(_))) => MixedFamily::from_bytes(bytes).map(AnyFamily::from),
+        other => other.map(AnyFamily::from),
+    })
 }
 
 /// Whether the name of a file says that it is a model or a compiled family.
@@ -83,18 +91,7 @@ fn read<T>(file: &Path, from_bytes: impl Fn(&[u8]) -> Result<T, FileError>) -> R
     attempt().with_context(|| file.display().to_string())
 }
 
-/// Returns the parameters of one row of a model.
-pub fn params(model: &Model, row: usize) -> &[f64] {
-    let width = model.family().num_params();
-    &model.params()[row * width..(row + 1) * width]
-}
-
 /// Returns the names of the real variables of a constraint, in the order of coordinates.
-/// The names of variables, in their order.
-pub fn variable_names(variables: &[Var]) -> Vec<&str> {
-    variables.iter().map(Var::name).collect()
-}
-
 pub fn names(constraint: &Constraint) -> Vec<&str> {
     constraint.reals.iter().map(Var::name).collect()
 }

@@ -115,14 +115,12 @@ fn constraints_and_settings_without_a_family() {
         .write("empty.smt2", "(declare-const x Real)(assert (< x 0 x))")
         .write("point.smt2", "(declare-const x Real)(assert (= x 1))")
         .write("open.smt2", "(declare-const x Real)(assert (> x 0))")
-        .write("bool.smt2", "(declare-const x Real)(declare-const b Bool)(assert (and (<= 0 x 1) b))")
         .write("five.smt2", reals(&["a", "b", "c", "d", "e"]))
         .write("four.smt2", reals(&["a", "b", "c", "d"]));
     for (file, options, message) in [
         ("empty.smt2", &[][..], "the region is empty and has no volume"),
         ("point.smt2", &[], "the region is a single point, so that no density exists on it"),
         ("open.smt2", &["--family", "sum-of-squares"], "the region is unbounded in direction x; add bounds"),
-        ("bool.smt2", &[], "the constraint has Boolean variables (b)"),
         (
             "five.smt2",
             &[],

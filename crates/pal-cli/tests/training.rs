@@ -218,7 +218,11 @@ fn mistakes_are_explained_and_nothing_is_written() {
         let fit = ["fit", "--constraint", "none.smt2", "--data", "train.csv", "-o", "m.safetensors"];
         folder.pal(&[&fit[..], baseline].concat()).failed("pal: the constraint has no real variables");
         let fit = ["fit", "--constraint", "bool.smt2", "--data", "train.csv", "-o", "m.safetensors"];
-        folder.pal(&[&fit[..], baseline].concat()).failed("pal: bool.smt2: the constraint has Boolean variables");
+        let message = match baseline {
+            [] => "pal: train.csv: there is no column `a`; the columns are x, y; --outputs names",
+            _ => "pal: bool.smt2: --baseline: the constraint has Boolean variables",
+        };
+        folder.pal(&[&fit[..], baseline].concat()).failed(message);
     }
     folder.write("p.parquet", "not one");
     fit("p.parquet", &[]).failed("pal: p.parquet: not a Parquet file");

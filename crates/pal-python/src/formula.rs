@@ -10,6 +10,12 @@ use crate::errors::Report;
 use crate::term::Term;
 
 /// A Boolean combination of linear inequalities with exact coefficients.
+///
+/// >>> import pal
+/// >>> x, y = pal.reals("x", "y")
+/// >>> formula = (x >= 0) & ~((y > 1) | (x + y >= 2))
+/// >>> formula, formula.reals, formula.num_atoms
+/// (x >= 0 & !(y > 1 | x + y >= 2), ['x', 'y'], 3)
 #[pyclass(frozen, module = "pal")]
 pub struct Formula(pub pal::formula::Formula);
 

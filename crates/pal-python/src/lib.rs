@@ -20,6 +20,9 @@
 //! | `work` | threads, signals, progress, memory |
 //! | `errors` | errors of the library as exceptions |
 
+// Documentation of classes is read by Python: lines that begin with `>>>` are examples, not quotations.
+#![allow(clippy::doc_lazy_continuation)]
+
 mod batch;
 mod constraint;
 mod convert;
@@ -70,7 +73,7 @@ mod _core {
     #[pymodule_export]
     use crate::kernel::KernelFamily;
     #[pymodule_export]
-    use crate::mixed::{MixedDensity, MixedEvent, MixedFamily, category_formulas};
+    use crate::mixed::{MixedDensity, MixedEvent, MixedExpectation, MixedFamily, category_formulas};
     #[pymodule_export]
     use crate::network::read_network;
     #[pymodule_export]

@@ -1,9 +1,10 @@
 //! Mixed families and densities: over real and Boolean variables.
 
-use numpy::PyReadonlyArray1;
-use pal::density::FileError;
+use numpy::{Element, PyArray1, PyReadonlyArray1};
+use pal::density::{FileError, Precision, RowInput};
 use pal::formula::{Category, Formula};
 use pal::mixed::{self, MixedModel, Table};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -42,6 +43,32 @@ pub fn category_formulas(name: &str, values: Vec<String>) -> PyResult<Vec<PyForm
 /// A family of densities over real and Boolean variables.
 #[pyclass(frozen, module = "pal._core")]
 pub struct MixedFamily(pub mixed::MixedFamily);
+
+/// Up to this many points, the fused pass is not worth the watch for interrupts.
+const SMALL_BATCH: usize = 2048;
+
+impl MixedFamily {
+    fn fused_rows<'py, T: Precision + Element + Copy>(
+        &self,
+        py: Python<'py>,
+        params: &PyReadonlyArray1<'py, T>,
+        points: &Input<'py>,
+        student_t: bool,
+        with_gradient: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<T>>, Option<Bound<'py, PyArray1<T>>>)> {
+        let (params, points) = (copied(params), copied(points));
+        let input = if student_t { RowInput::StudentT } else { RowInput::Parameters };
+        let work = || self.0.row_log_prob(input, &params, &points, with_gradient);
+        let rows = if points.len() <= SMALL_BATCH * self.0.support().columns() {
+            py.detach(work).map_err(Report::report)?
+        } else {
+            run(py, "evaluating", work)?
+        };
+        let rows = rows.ok_or_else(|| PyValueError::new_err("this kind of family has no fused pass"))?;
+        let gradient = rows.gradient.map(|gradient| PyArray1::from_vec(py, gradient));
+        Ok((PyArray1::from_vec(py, rows.log_prob), gradient))
+    }
+}
 
 #[pymethods]
 impl MixedFamily {
@@ -154,6 +181,55 @@ impl MixedFamily {
         Ok((array(py, values), array(py, gradient)))
     }
 
+    /// The log-density of each point under its own row of parameters, in float32, and, where asked for, its gradient
+    /// with respect to that row. With `student_t`, rows begin with outputs of a network for the head of spline layers.
+    fn log_prob_rows_f32<'py>(
+        &self,
+        py: Python<'py>,
+        params: PyReadonlyArray1<'py, f32>,
+        points: Input<'py>,
+        student_t: bool,
+        with_gradient: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<f32>>, Option<Bound<'py, PyArray1<f32>>>)> {
+        self.fused_rows(py, &params, &points, student_t, with_gradient)
+    }
+
+    /// The same in float64.
+    fn log_prob_rows_f64<'py>(
+        &self,
+        py: Python<'py>,
+        params: Input<'py>,
+        points: Input<'py>,
+        student_t: bool,
+        with_gradient: bool,
+    ) -> PyResult<(FloatArray<'py>, Option<FloatArray<'py>>)> {
+        self.fused_rows(py, &params, &points, student_t, with_gradient)
+    }
+
+    /// Whether points satisfy the constraint; values of Boolean variables other than 0 and 1 do not.
+    fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let points = copied(&points);
+        Ok(PyArray1::from_vec(py, run(py, "testing points", || self.0.support().contains(&points))?))
+    }
+
+    /// The number of parameters of the family over the reals, which come first.
+    #[getter]
+    fn num_real_params(&self) -> usize {
+        self.0.base().num_params()
+    }
+
+    /// The names of the free variables, where equalities hold on the constraint.
+    #[getter]
+    fn free(&self) -> Option<Vec<String>> {
+        self.0.support().chart().map(|chart| names(&chart.free_variables()))
+    }
+
+    /// The middle of the box around the constraint.
+    #[getter]
+    fn centre<'py>(&self, py: Python<'py>) -> FloatArray<'py> {
+        array(py, self.0.support().centre())
+    }
+
     /// The probability of a condition under each parameter vector.
     fn probability<'py>(
         &self,
@@ -199,6 +275,12 @@ impl MixedEvent {
         run(py, "conditioning", || family.event(&condition)).map(MixedEvent)
     }
 
+    /// Whether points satisfy the constraint and the condition.
+    fn contains<'py>(&self, py: Python<'py>, points: Input<'py>) -> PyResult<Bound<'py, PyArray1<bool>>> {
+        let points = copied(&points);
+        Ok(PyArray1::from_vec(py, run(py, "testing points", || self.0.support().contains(&points))?))
+    }
+
     fn probability<'py>(&self, py: Python<'py>, params: Input<'py>) -> PyResult<FloatArray<'py>> {
         let params = copied(&params);
         Ok(array(py, run(py, "integrating", || self.0.probability(&params))?))
@@ -212,6 +294,38 @@ impl MixedEvent {
     ) -> PyResult<FloatArray<'py>> {
         let (params, cotangent) = (copied(&params), copied(&cotangent));
         Ok(array(py, run(py, "integrating", || self.0.probability_vjp(&params, &cotangent))?))
+    }
+}
+
+/// Expectations of polynomials, each times the indicator of a condition, compiled on a family.
+#[pyclass(frozen, module = "pal._core")]
+pub struct MixedExpectation(mixed::MixedExpectation);
+
+#[pymethods]
+impl MixedExpectation {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        family: &Bound<'_, MixedFamily>,
+        wanted: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    ) -> PyResult<MixedExpectation> {
+        let pair = |(polynomial, condition): &(Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            Ok((self::polynomial(polynomial)?, some_formula(condition, "the condition")?))
+        };
+        let wanted = wanted.iter().map(pair).collect::<PyResult<Vec<_>>>()?;
+        let family = &family.get().0;
+        run(py, "compiling", || family.expectation(&wanted)).map(MixedExpectation)
+    }
+
+    /// The expectations under each parameter vector, row by row.
+    fn values<'py>(&self, py: Python<'py>, params: Input<'py>) -> PyResult<FloatArray<'py>> {
+        let params = copied(&params);
+        Ok(array(py, run(py, "integrating", || self.0.values(&params))?))
+    }
+
+    fn values_vjp<'py>(&self, py: Python<'py>, params: Input<'py>, cotangent: Input<'py>) -> PyResult<FloatArray<'py>> {
+        let (params, cotangent) = (copied(&params), copied(&cotangent));
+        Ok(array(py, run(py, "integrating", || self.0.values_vjp(&params, &cotangent))?))
     }
 }
 
@@ -244,6 +358,12 @@ impl MixedDensity {
     fn probability(&self, py: Python<'_>, condition: &Bound<'_, PyAny>) -> PyResult<f64> {
         let condition = some_formula(condition, "the condition")?;
         run(py, "integrating", || self.0.probability(&condition))
+    }
+
+    /// The names of the free variables, where equalities hold on the constraint.
+    #[getter]
+    fn free(&self) -> Option<Vec<String>> {
+        self.0.support().chart().map(|chart| names(&chart.free_variables()))
     }
 
     fn condition(&self, py: Python<'_>, condition: &Bound<'_, PyAny>) -> PyResult<MixedDensity> {

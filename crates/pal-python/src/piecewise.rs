@@ -12,6 +12,11 @@ use crate::formula::Formula;
 use crate::term::Term;
 
 /// A piecewise linear term such as `abs(x)` or `minimum(x, 2*y)`. Comparisons of such terms are formulas.
+///
+/// >>> import pal
+/// >>> x, y = pal.reals("x", "y")
+/// >>> abs(x) + pal.maximum(x, y) <= 1
+/// 2*x <= 1 & x + y <= 1 & x - y >= -1
 #[pyclass(frozen, module = "pal")]
 pub struct PiecewiseTerm(pub PiecewiseLinear);
 

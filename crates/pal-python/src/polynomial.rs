@@ -16,6 +16,11 @@ use crate::term::{Operand, arithmetic};
 use crate::work::run;
 
 /// A polynomial with exact coefficients.
+///
+/// >>> import pal
+/// >>> x, y = pal.reals("x", "y")
+/// >>> (x + y) ** 2 - 2 * x * y
+/// x^2 + y^2
 #[pyclass(frozen, module = "pal")]
 pub struct Polynomial(pub pal::polynomial::Polynomial);
 
@@ -146,6 +151,12 @@ arithmetic!(Polynomial, Polynomial, {
 });
 
 /// A polynomial with cases: what `pal.ite` makes of polynomials, and sums, products and powers of such.
+///
+/// >>> import pal
+/// >>> x = pal.real("x")
+/// >>> weight = pal.ite(x <= 1, x, 2 * x)
+/// >>> pal.wmi(x.between(0, 2), weight).total, pal.wmi(x.between(0, 2), weight * weight).total
+/// (Fraction(7, 2), Fraction(29, 3))
 #[pyclass(frozen, module = "pal")]
 pub struct Weight(pub Piecewise);
 

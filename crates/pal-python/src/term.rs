@@ -211,6 +211,11 @@ macro_rules! arithmetic {
 pub(crate) use arithmetic;
 
 /// A linear term with exact coefficients, such as `2*x - y/3 + 1`. Comparisons of terms are formulas.
+///
+/// >>> import pal
+/// >>> x, y = pal.reals("x", "y")
+/// >>> 2 * x - y / 3 + 1, x <= y + 1, x.between(0, "1/3")
+/// (2*x - 1/3*y + 1, x - y <= 1, x >= 0 & 3*x <= 1)
 #[pyclass(frozen, module = "pal")]
 pub struct Term(pub Linear);
 

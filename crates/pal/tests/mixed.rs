@@ -360,8 +360,9 @@ fn normalisers_are_sums_over_assignments_on_random_constraints() {
         let formula = bounds & random_formula(&mut dice, &x, 4, &booleans);
         let constraint = Constraint { formula, reals: vars.clone(), booleans: booleans.clone() };
         // One bin and constant components: an integral is a volume.
-        let Ok(family) = MixedFamily::new(&Region::new(&constraint).unwrap(), &histogram(1, 2)) else {
-            // No assignment has volume.
+        let family = MixedFamily::new(&Region::new(&constraint).unwrap(), &histogram(1, 2));
+        let Some(family) = family.ok().filter(|family| family.support().chart().is_none()) else {
+            // No assignment has volume: at most equalities hold on all of them.
             for values in assignments(k) {
                 let volume = region(&substituted(&constraint, &values).formula, &vars).exact_volume().unwrap();
                 assert_eq!(volume, ratio(0, 1), "seed {seed}");
@@ -495,7 +496,8 @@ fn normalisers_are_weighted_model_integrals_of_published_supports() {
         }
         let constant = Problem::new(support.clone(), &Polynomial::one().into(), Vec::new());
         let Ok(solution) = constant.solve(Method::Recurrence) else { continue };
-        let Ok(family) = MixedFamily::new(&Region::new(&support).unwrap(), &histogram(1, 1)) else {
+        let family = MixedFamily::new(&Region::new(&support).unwrap(), &histogram(1, 1));
+        let Some(family) = family.ok().filter(|family| family.support().chart().is_none()) else {
             assert_eq!(solution.total.value, 0.0, "{}", problem.name);
             continue;
         };

@@ -5,5 +5,7 @@
 
 from .campus import Campus, campus
 from .constrained_sdd import convert as convert_constrained_sdd
+from .orders import Orders, orders
+from .transport import Transport, transport
 
-__all__ = ["Campus", "campus", "convert_constrained_sdd"]
+__all__ = ["Campus", "Orders", "Transport", "campus", "convert_constrained_sdd", "orders", "transport"]

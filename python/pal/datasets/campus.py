@@ -19,7 +19,14 @@ Obstacle = tuple[int, int, int, int]
 
 
 class Campus(NamedTuple):
-    """Where one can walk, and what was observed: rows of the last two positions, and the position some steps later."""
+    """Where one can walk, and what was observed: rows of the last two positions, and the position some steps later.
+    [`campus`][pal.datasets.campus] returns it.
+
+    >>> from pal.datasets import campus
+    >>> world = campus(walkers=5)
+    >>> world.constraint.variables, len(world.inputs) == len(world.targets)
+    (('x', 'y'), True)
+    """
 
     constraint: Constraint
     inputs: FloatArray
@@ -38,6 +45,9 @@ def campus(walkers: int = 400, seed: int = 0, ahead: int = 12, map_seed: int | N
         seed: the seed of the walks.
         ahead: the number of steps from the last known position to the target.
         map_seed: the seed of a map whose six obstacles are drawn at random; `None` for the usual map.
+
+    Returns:
+        the constraint, the inputs and the targets.
 
     >>> from pal.datasets import campus
     >>> constraint, inputs, targets = campus(walkers=20, seed=1)
@@ -84,7 +94,7 @@ def _walk(
     for _ in range(steps):
         here = track[-1]
         ahead = goal - here
-        step = 1.4 * ahead / max(1.0, np.linalg.norm(ahead))
+        step = 1.4 * ahead / max(1.0, float(np.linalg.norm(ahead)))
         for x0, y0, x1, y1 in obstacles:
             away = here - np.clip(here, (x0, y0), (x1, y1))
             distance = np.linalg.norm(away)

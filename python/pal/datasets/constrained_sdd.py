@@ -87,6 +87,29 @@ def convert(folder: str | os.PathLike[str], scene: str | int, output: str | os.P
     - `sceneN_constraints.smt2`: the same constraint, from the inequalities;
     - `sceneN_trajectories.csv`: columns trajectory_id, frame, x and y, in pixels, as `pal data` and `pal fit` take
       them; and `inside`, 1 where the position satisfies the constraint.
+
+    Args:
+        folder: where the four pickles are.
+        scene: the number of the scene.
+        output: the folder to write to.
+
+    Returns:
+        the three files.
+
+    >>> import numpy as np, pathlib, pickle, tempfile
+    >>> from pal.datasets import convert_constrained_sdd
+    >>> scene = {  # a picture of 8 x 6 pixels with one obstacle, and a track of three positions
+    ...     "all_images": np.zeros((6, 8, 3), np.uint8),
+    ...     "trajectories_dequantized": {0: np.array([[1.0, 1.0], [2.0, 1.5], [3.0, 1.0]])},
+    ...     "ineqs": {"building": [(np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([6.0, -4, 5, -3]))]},
+    ...     "polygons": {"building": [np.array([[4.0, 3], [6, 3], [6, 5], [4, 5]])]},
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, content in scene.items():
+    ...         _ = pathlib.Path(folder, name + ".pkl").write_bytes(pickle.dumps({12: content}))
+    ...     files = convert_constrained_sdd(folder, 12, folder)
+    >>> [file.name for file in files]
+    ['scene12_constraints.geojson', 'scene12_constraints.smt2', 'scene12_trajectories.csv']
     """
     scene = str(scene)
     free = constraint(folder, scene)

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike
 
 from .. import _arrays, _core
 from .._arrays import FloatArray, Points
+from .._core import Density as CoreDensity
+from .._core import Family as CoreFamily
 from .._core import Formula
 from ..density import ENTROPY_DEFAULT, MODE_DEFAULT, Density, Entropy, Marginal, Mode, _pairs
 from ..errors import FileError
@@ -23,7 +25,17 @@ from ..region import Region
 
 
 class Model(NamedTuple):
-    """What a file holds: a family, and parameter vectors, one per row, or `None`."""
+    """What a file holds: a family, and parameter vectors, one per row, or `None`. [`load`][pal.load] returns it.
+
+    >>> import os, pal, tempfile
+    >>> family = pal.SplineMixture(pal.real("x").between(0, 1), knots=4, components=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "family.safetensors")
+    ...     family.save(file)
+    ...     model = pal.load(file)
+    >>> model.family.num_params == family.num_params, model.params is None
+    (True, True)
+    """
 
     family: Family
     params: FloatArray | None
@@ -38,6 +50,16 @@ class Family:
     `variables`; dicts of columns and tables of pandas are taken by name. A family never changes and may be used by many
     threads. The kinds are [`SplineMixture`][pal.SplineMixture], [`SumOfSquares`][pal.SumOfSquares] and
     [`HistogramMixture`][pal.HistogramMixture].
+
+    >>> import pal
+    >>> x, y = pal.reals("x", "y")
+    >>> family = pal.HistogramMixture(x.between(0, 2) & y.between(0, 1) & (y <= x), bins=4, components=1)
+    >>> isinstance(family, pal.Family), family.variables
+    (True, ('x', 'y'))
+    >>> params = family.random_params(3, seed=1)
+    >>> whole = family.probability(x >= 0, params)
+    >>> params.shape == (3, family.num_params), whole.round(6)
+    (True, array([1., 1., 1.]))
     """
 
     #: The name of the kind, as files and the program have it.
@@ -49,11 +71,11 @@ class Family:
     #: The largest number of variables; `None` where there is no limit but memory.
     max_variables: ClassVar[int | None] = None
 
-    _core: _core.Family
+    _core: CoreFamily
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
         """On a constraint with Boolean variables a kind makes a [`MixedFamily`][pal.MixedFamily]."""
-        region = arguments[0] if arguments else options.get("region")
+        region: Any = arguments[0] if arguments else options.get("region")
         if _has_booleans(region):
             named = {**dict(zip(cls.options, arguments[1:])), **options}
             named.pop("region", None)
@@ -69,7 +91,7 @@ class Family:
         self._core = _core.Family(as_region(region)._core, settings)
 
     @classmethod
-    def _of(cls, core: _core.Family) -> Family:
+    def _of(cls, core: CoreFamily) -> Family:
         from . import KINDS
 
         settings = core.settings
@@ -189,7 +211,7 @@ class Family:
             raise ValueError(f"one parameter vector makes a density; the shape of params is {full}")
         return self._density(self._core.densities(rows)[0], rows)
 
-    def _density(self, core: _core.Density, row: FloatArray) -> Density:
+    def _density(self, core: CoreDensity, row: FloatArray) -> Density:
         return Density._of(core, (_density, (self, row)))
 
     def _each(self, rows: FloatArray) -> Any:
@@ -305,6 +327,15 @@ def load(path: str | os.PathLike[str]) -> Model:
     """Reads a safetensors file of a family or a model, written by [`Family.save`][pal.Family.save] or the program
     `pal`.
 
+    Args:
+        path: the file.
+
+    Returns:
+        the family, and the parameter vectors that the file has, if any.
+
+    Raises:
+        FileError: the file is damaged or holds something else; the message says what reads it.
+
     >>> import pal, tempfile, os
     >>> (x,) = pal.reals("x")
     >>> family = pal.SumOfSquares(pal.Region(x.between(0, 1)), degree=2, components=1)
@@ -370,7 +401,7 @@ def knot_positions(knots: Any, region: Region, what: str = "knots", ends: int = 
     A number for each variable is spread over the box around the region; `ends` is how many more positions there are
     than the number says, as for bins.
     """
-    if isinstance(knots, str) or not isinstance(knots, (Sequence, np.ndarray)):
+    if not isinstance(knots, (Sequence, np.ndarray)) or isinstance(knots, str):
         return _arrays.count(knots, f"the number of {what}")
     axes = list(knots)
     region = region._axes

@@ -60,7 +60,7 @@ class HistogramMixture(Family):
     ) -> _core.HistogramSettings:
         default = cls.defaults(len(region._axes.variables))
         return _core.HistogramSettings(
-            default.bins if bins is None else knot_positions(bins, region, "bins", ends=1),
+            knot_positions(default.bins if bins is None else bins, region, "bins", ends=1),
             default.components if components is None else _arrays.count(components, "the number of components"),
         )
 

@@ -63,7 +63,7 @@ class SplineMixture(Family):
     ) -> _core.SplineSettings:
         default = cls.defaults(len(region._axes.variables))
         return _core.SplineSettings(
-            default.knots if knots is None else knot_positions(knots, region),
+            knot_positions(default.knots if knots is None else knots, region),
             default.components if components is None else _arrays.count(components, "the number of components"),
         )
 

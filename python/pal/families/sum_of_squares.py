@@ -66,11 +66,11 @@ class SumOfSquares(Family):
         seed: int = 0,
     ) -> _core.SumOfSquaresSettings:
         default = cls.defaults(len(region._axes.variables))
-        degree = default.degree if degree is None else _arrays.count(degree, "the degree")
-        if degree > 65535:
-            raise ValueError(f"a degree of {degree} is too high; at most 65535 is possible")
+        chosen = _arrays.count(default.degree if degree is None else degree, "the degree")
+        if chosen > 65535:
+            raise ValueError(f"a degree of {chosen} is too high; at most 65535 is possible")
         return _core.SumOfSquaresSettings(
-            degree,
+            chosen,
             default.components if components is None else _arrays.count(components, "the number of components"),
             default.basis if basis is None else basis,
             None if terms is None else _arrays.count(terms, "the number of terms"),

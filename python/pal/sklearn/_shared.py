@@ -1,4 +1,4 @@
-"""What both estimators share: regions from data, and families by name."""
+"""What both estimators share: regions from data, checks of data, and families by name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._arrays import FloatArray, meant
 from ..families import KINDS, Family
-from ..formula import Constraint, all_of, real
+from ..formula import Constraint, all_of, as_constraint, real
+from ..mixed import MixedFamily
 from ..region import Region
+from ._layout import Layout
 
 
 def box_around(points: FloatArray, names: Sequence[str]) -> Region:
@@ -25,16 +27,28 @@ def box_around(points: FloatArray, names: Sequence[str]) -> Region:
     return Region(Constraint(all_of(sides), variables=list(names)))
 
 
-def check_inside(region: Region, points: FloatArray, what: str) -> None:
+def as_region(constraint: Any) -> Region:
+    """The region of a formula, a constraint, or a region itself."""
+    return constraint if isinstance(constraint, Region) else Region(as_constraint(constraint))
+
+
+def check_inside(region: Region, family: Any, points: FloatArray, layout: Layout) -> None:
     """Refuses data that violate the constraint, and names the first such row."""
-    outside = np.flatnonzero(~region.contains(points))
+    if isinstance(family, MixedFamily):
+        # The density of zeros is positive wherever the constraint holds.
+        inside = np.isfinite(family.log_prob(np.zeros(family.num_params), points))
+    else:
+        inside = region.contains(points)
+    outside = np.flatnonzero(~inside)
     if len(outside):
-        row = outside[0]
+        row, what = outside[0], layout.what
         others = {1: "", 2: ", and so does another row"}.get(len(outside), f", and so do {len(outside) - 1} other rows")
+        message = f"row {row} of {what}, {layout.shown(points[row])}, violates the constraint{others}; remove them"
+        if isinstance(family, MixedFamily):
+            raise ValueError(f"{message}, or widen the constraint")
         raise ValueError(
-            f"row {row} of {what}, {points[row].tolist()}, violates the constraint{others}; remove them, widen the "
-            f"constraint, or move them to the nearest place inside with region.project({what}). The columns are, in this "
-            f"order: {', '.join(region.variables)}"
+            f"{message}, widen the constraint, or move them to the nearest place inside with region.project({what}). The "
+            f"columns are, in this order: {', '.join(region.variables)}"
         )
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .. import _arrays
 from .._arrays import FloatArray
 from ..density import Density
 from ..families import Family, SplineMixture
-from ..formula import as_constraint
+from ..mixed import MixedDensity, MixedFamily
 from ..region import Region
-from ._shared import box_around, check_inside, chosen_kind, family_settings, warn_of_limit
+from ._layout import Layout
+from ._shared import as_region, box_around, check_inside, chosen_kind, family_settings, warn_of_limit
 
 
 # Where there are many data, splines in one and two variables get these settings unless others are asked for.
@@ -30,8 +29,9 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
 
     Args:
         constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of the data,
-            and tables with names for their columns are taken by name. `None`: the box around the data, a tenth wider on
-            every side.
+            and tables with names for their columns are taken by name. Boolean variables come after the reals as columns
+            of 0 and 1, in tables as truth values; a category is one column of labels there. `None`: the box around the
+            data, a tenth wider on every side.
         family: the kind of densities by name: `"spline"` (1 to 4 columns), `"sum-of-squares"` or `"histogram"`;
             `"auto"` for splines where they are possible and sums of squares elsewhere.
         knots: splines: the number of knots per column, or positions per column.
@@ -49,7 +49,8 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     for each of their parameters.
 
     Attributes:
-        density_: the fitted [`Density`][pal.Density], with all its queries.
+        density_: the fitted [`Density`][pal.Density], with all its queries; a [`MixedDensity`][pal.MixedDensity] where the
+            constraint has Boolean variables.
         family_: the family of the density.
         params_: the parameter vector of the density.
         log_likelihood_: the mean log-density of the data.
@@ -65,6 +66,16 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
     True
     >>> model.score_samples([[0.9, 0.9]])
     array([-inf])
+
+    With truth values and labels:
+
+    >>> carrier, express = pal.Category("carrier", ["post", "courier"]), pal.boolean("express")
+    >>> rules = x.between(0, 30) & pal.implies(carrier == "post", x <= 5) & pal.implies(express, carrier == "courier")
+    >>> orders = {"x": [1.0, 20.0, 3.0], "carrier": ["post", "courier", "courier"], "express": [False, True, False]}
+    >>> model = ConstrainedDensity(rules, knots=3, components=1, random_state=0).fit(orders)
+    >>> samples = model.sample(1000, random_state=1)
+    >>> bool((samples["x"][samples["carrier"] == "post"] <= 5).all())
+    True
     """
 
     def __init__(
@@ -91,46 +102,50 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
         self.n_init = n_init
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> ConstrainedDensity:
+    def fit(self, X: Any, y: Any = None) -> ConstrainedDensity:
         """Fits the density to the rows of `X`, all of which must satisfy the constraint."""
-        points = validate_data(self, self._by_name(X), dtype=np.float64, ensure_min_samples=2)
-        region = self._around(points) if self.constraint is None else self._constrained()
-        _arrays.check_width(points.shape, region.variables, "rows of X")
-        check_inside(region, points, "X")
-        self.family_: Family = self._compile(region, len(points))
+        if self.constraint is None:
+            points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+            region = self._around(points)
+            self._layout = Layout(region.constraint, "X", X)
+        else:
+            region = as_region(self.constraint)
+            self._layout = Layout(region.constraint, "X", X)
+            points = self._points(X, reset=True, ensure_min_samples=2)
+        self.family_: Family | MixedFamily = self._compile(region, len(points))
+        check_inside(region, self.family_, points, self._layout)
         random = check_random_state(self.random_state)
         starts = [random.normal(size=self.family_.num_params) for _ in range(max(1, self.n_init))]
         results = [self._maximise(points, start) for start in starts]
         best = min(results, key=lambda result: result.fun)
         self.params_: FloatArray = np.asarray(best.x, dtype=np.float64)
-        self.density_: Density = self.family_.density(self.params_)
+        self.density_: Density | MixedDensity = self.family_.density(self.params_)
         self.log_likelihood_ = -float(best.fun)
         self.n_iter_ = int(best.nit)
         if self.n_iter_ >= self.max_iter:
             warn_of_limit(f"the likelihood was still growing after {self.n_iter_} steps of the optimiser")
         return self
 
-    def _constrained(self) -> Region:
-        return self.constraint if isinstance(self.constraint, Region) else Region(as_constraint(self.constraint))
-
-    def _by_name(self, X: Any) -> Any:
-        """The data with the columns of the variables in their order, if the columns have names and the constraint gives
-        the order."""
+    def _points(self, X: Any, reset: bool = False, **checks: Any) -> FloatArray:
+        """The rows as the family takes them."""
         if self.constraint is None:
-            return X
-        source = self.constraint if isinstance(self.constraint, Region) else as_constraint(self.constraint)
-        columns = _arrays.named(X, source.variables, "rows of X")
-        return X if columns is None else np.stack([np.asarray(column) for column in columns], axis=-1)
+            return validate_data(self, X, dtype=np.float64, reset=reset, **checks)
+        # Numbers that are not finite are refused with their row and column, and not by scikit-learn without.
+        plain = self._layout.plain(X)
+        points = validate_data(self, plain, dtype=np.float64, reset=reset, ensure_all_finite=False, **checks)
+        self._layout.check(points)
+        return points
 
     def _around(self, points: FloatArray) -> Region:
         """The box around the data, over the names of its columns, or `x0`, `x1`, ..."""
         names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{j}" for j in range(points.shape[1])])]
         return box_around(points, names)
 
-    def _compile(self, region: Region, rows: int) -> Family:
+    def _compile(self, region: Region, rows: int) -> Family | MixedFamily:
         kind = chosen_kind(self.family, region)
         settings = family_settings(self, kind)
-        if kind is SplineMixture and not settings and region.dimension in (1, 2):
+        mixed = bool(region.constraint.booleans)
+        if kind is SplineMixture and not settings and not mixed and region.dimension in (1, 2):
             # As many parameters as the finer family has, for each of which there should be some rows.
             params = _FINER["components"] * (1 + 2 * region.dimension * _FINER["knots"])
             settings = _FINER if rows >= _ROWS_PER_PARAM * params else {}
@@ -147,21 +162,23 @@ class ConstrainedDensity(DensityMixin, BaseEstimator):
 
         return minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": self.max_iter, "ftol": self.tol})
 
-    def score_samples(self, X: ArrayLike) -> FloatArray:
+    def score_samples(self, X: Any) -> FloatArray:
         """The log-density of every row: minus infinity where the constraint is violated."""
         check_is_fitted(self)
-        points = validate_data(self, self._by_name(X), dtype=np.float64, reset=False)
-        return self.density_.log_prob(points)
+        return self.density_.log_prob(self._points(X))
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """The mean log-density of the rows."""
         return float(np.mean(self.score_samples(X)))
 
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
-        """Independent samples, one per row, all of which satisfy the constraint."""
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Independent samples, one per row, all of which satisfy the constraint, in the form of the rows that were
+        fitted: an array, a dict of columns, or a table of pandas with the same columns. Truth values and labels then
+        have the types that were given; real numbers are float64, because rounding could carry them out of the
+        constraint."""
         check_is_fitted(self)
         seed = check_random_state(random_state).randint(2**31 - 1)
-        return self.density_.sample(n_samples, int(seed))
+        return self._layout.restored(self.density_.sample(n_samples, int(seed)))
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()

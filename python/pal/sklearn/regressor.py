@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,14 +13,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import _arrays
 from .._arrays import FloatArray
-from ..density import Density
 from ..families import Family
-from ..formula import as_constraint
+from ..mixed import MixedFamily, Table
 from ..region import Region
-from ._shared import box_around, check_inside, chosen_kind, family_settings, warn_of_limit
-
-if TYPE_CHECKING:
-    from ..torch import ConstrainedDistribution
+from ._layout import Layout
+from ._shared import as_region, box_around, check_inside, chosen_kind, family_settings, warn_of_limit
 
 # Rows per pass of the network where nothing is trained: bounds memory.
 _ROWS = 1024
@@ -36,11 +33,12 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
 
     Args:
         constraint: a formula, a `Constraint` or a `Region`; its variables, in their order, are the columns of y, and
-            tables with names for their columns are taken by name. `None`: the box around y, a tenth wider on every
-            side.
+            tables with names for their columns are taken by name. Boolean variables come after the reals as columns of
+            0 and 1, in tables as truth values; a category is one column of labels there. `None`: the box around y, a
+            tenth wider on every side.
         family: the kind of densities by name: `"kernel"` (2 outputs), `"spline"` (1 to 4 outputs), `"sum-of-squares"` or
-            `"histogram"`; `"auto"` for kernels where there are 2 outputs and no knots, bins or degree are given, else
-            for splines where they are possible and sums of squares elsewhere.
+            `"histogram"`; `"auto"` for kernels where there are 2 outputs, no Boolean variables, and no knots, bins or
+            degree are given, else for splines where they are possible and sums of squares elsewhere.
         knots: splines: the number of knots per output, or positions per output.
         bins: histograms: the number of bins per output.
         degree: sums of squares: the degree of the polynomials that are squared.
@@ -115,7 +113,7 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> ConstrainedRegressor:
+    def fit(self, X: ArrayLike, y: Any, groups: ArrayLike | None = None) -> ConstrainedRegressor:
         """Fits the densities to rows of inputs and outputs. All rows of `y` must satisfy the constraint.
 
         Args:
@@ -124,42 +122,34 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             groups: a label for each row; rows with the same label, such as the steps of one walk, are set aside
                 together.
         """
-        labels = getattr(y, "columns", None)
-        X, y = validate_data(self, X, self._by_name(y), multi_output=True, y_numeric=True, dtype=np.float64)
-        outputs = self._columns(y)
+        given = y
         if self.constraint is None:
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            outputs = _as_rows(y)
+            labels = getattr(given, "columns", None)
             names = [f"y{j}" for j in range(outputs.shape[1])] if labels is None else [str(label) for label in labels]
             region = box_around(outputs, names)
+            self._layout = Layout(region.constraint, "y", given)
         else:
-            region = self._constrained()
-        _arrays.check_width(outputs.shape, region.variables, "rows of y")
-        check_inside(region, outputs, "y")
+            region = as_region(self.constraint)
+            self._layout = Layout(region.constraint, "y", given)
+            y = _arrays.float64(self._layout.plain(y), "rows of y")
+            # Before scikit-learn refuses what is not finite without saying where.
+            self._layout.check(_as_rows(y))
+            X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, dtype=np.float64)
+            outputs = _as_rows(y)
+        inputs = np.asarray(X)
+        self.family_, self.layer_ = self._compiled(region)
+        check_inside(region, self.family_, outputs, self._layout)
         random = check_random_state(self.random_state)
-        held_out = self._held_out(len(X), groups, random)
-        self._one_column = y.ndim == 1
-        self._centre: FloatArray = X[~held_out].mean(0)
-        spread = X[~held_out].std(0)
+        held_out = self._held_out(len(inputs), groups, random)
+        self._one_column = np.ndim(y) == 1
+        self._centre: FloatArray = inputs[~held_out].mean(0)
+        spread = inputs[~held_out].std(0)
         # A column that does not vary tells nothing.
         self._spread: FloatArray = np.where(spread > 0, spread, 1.0)
-        self._train(region, X, outputs, held_out, random)
+        self._train(inputs, outputs, held_out, random)
         return self
-
-    def _constrained(self) -> Region:
-        return self.constraint if isinstance(self.constraint, Region) else Region(as_constraint(self.constraint))
-
-    def _by_name(self, y: Any) -> Any:
-        """The outputs with the columns of the variables in their order, if the columns have names and the constraint
-        gives the order."""
-        if self.constraint is None:
-            return y
-        source = self.constraint if isinstance(self.constraint, Region) else as_constraint(self.constraint)
-        columns = _arrays.named(y, source.variables, "rows of y")
-        return y if columns is None else np.stack([np.asarray(column) for column in columns], axis=-1)
-
-    @staticmethod
-    def _columns(y: Any) -> FloatArray:
-        outputs = np.asarray(y, dtype=np.float64)
-        return outputs.reshape(-1, 1) if outputs.ndim == 1 else outputs
 
     def _held_out(self, rows: int, groups: ArrayLike | None, random: np.random.RandomState) -> np.ndarray:
         """Which rows are set aside: whole groups, until they are the asked fraction, but never all of them."""
@@ -176,30 +166,42 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
         aside[order[:-1]] = (np.cumsum(sizes) - sizes / 2)[:-1] <= wanted
         return aside[group] & (wanted > 0)
 
-    def _train(self, region: Region, X: FloatArray, Y: FloatArray, held_out: np.ndarray, random: Any) -> None:
+    def _compiled(self, region: Region) -> tuple[Family | MixedFamily | None, Any]:
+        """The family, which kernels have none of, and the layer."""
+        from ..torch import KernelLayer, Layer, MixedLayer, SplineLayer
+
+        mixed = bool(region.constraint.booleans)
+        foreign = next((name for name in ("knots", "bins", "degree") if getattr(self, name) is not None), None)
+        automatic = self.family == "auto" and region.dimension == 2 and foreign is None and not mixed
+        if self.family == "kernel" or automatic:
+            if mixed:
+                raise ValueError('the family "kernel" has no Boolean variables, and the constraint has; choose another')
+            if foreign is not None:
+                raise ValueError(f'the family "kernel" has no {foreign}; it has components')
+            return None, KernelLayer(region, components=self.components)
+        kind = chosen_kind(self.family, region)
+        settings = family_settings(self, kind)
+        layer: Any
+        if mixed:
+            layer = MixedLayer(cast(Any, kind)(region, **settings))
+        elif kind is SplineLayer.family_class:
+            layer = SplineLayer(region, **settings)
+        else:
+            layer = Layer.of(kind(region, **settings))  # type: ignore[call-arg]
+        return layer.family, layer
+
+    def _train(self, X: FloatArray, Y: FloatArray, held_out: np.ndarray, random: Any) -> None:
         import torch
 
-        from ..torch import KernelLayer, Layer, SplineLayer, fit
+        from ..torch import fit
 
-        settings_of_loop = {
+        settings_of_loop: dict[str, Any] = {
             "held_out": held_out if held_out.any() else 0.0,
             "epochs": _arrays.count(self.max_iter, "max_iter", 1),
             "patience": _arrays.count(self.n_iter_no_change, "n_iter_no_change", 1),
             "batch_size": _arrays.count(self.batch_size, "batch_size", 1),
             "learning_rate": self.learning_rate,
         }
-        foreign = next((name for name in ("knots", "bins", "degree") if getattr(self, name) is not None), None)
-        if self.family == "kernel" or (self.family == "auto" and region.dimension == 2 and foreign is None):
-            if foreign is not None:
-                raise ValueError(f'the family "kernel" has no {foreign}; it has components')
-            self.layer_: Any = KernelLayer(region, components=self.components)
-            self.family_: Family | None = None
-        else:
-            kind = chosen_kind(self.family, region)
-            settings = family_settings(self, kind)
-            spline = kind is SplineLayer.family_class
-            self.layer_ = SplineLayer(region, **settings) if spline else Layer.of(kind(region, **settings))
-            self.family_ = self.layer_.family
         inputs = torch.from_numpy((X - self._centre) / self._spread).float()
         # The generator of the caller is left as it was.
         with torch.random.fork_rng(devices=[]):
@@ -222,7 +224,7 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             inputs = units
         return nn.Sequential(*layers, nn.Linear(inputs, self.layer_.num_params))
 
-    def _distributions(self, X: ArrayLike) -> Iterator[ConstrainedDistribution]:
+    def _distributions(self, X: ArrayLike) -> Iterator[Any]:
         """The densities for rows of inputs, in float64, some rows at a time."""
         import torch
 
@@ -233,43 +235,65 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             for part in scaled.split(_ROWS):
                 yield self.layer_(self.network_(part).double())
 
-    def predict(self, X: ArrayLike, kind: str = "mean") -> FloatArray:
-        """One point for each row of inputs.
+    def predict(self, X: ArrayLike, kind: str | None = None) -> Any:
+        """One point for each row of inputs, in the form of the outputs that were fitted: an array, a dict of columns or a
+        table of pandas.
 
         Args:
             X: the inputs.
             kind: `"mean"`, the mean of the density, which minimises the mean squared error but may violate a constraint
-                that is not convex; or `"mode"`, the point of largest density, which never does.
+                that is not convex; or `"mode"`, the point of largest density, which never does. By default the mean,
+                and the mode where there are Boolean variables or categories. Their means are probabilities: one column
+                for each Boolean variable and each value of a category.
         """
-        if kind not in ("mean", "mode"):
+        if kind not in (None, "mean", "mode"):
             raise ValueError(f'kinds of predictions are "mean" and "mode"; not {kind!r}')
-        points = np.concatenate([getattr(p, kind).numpy() for p in self._distributions(X)])
-        return points[:, 0] if self._one_column else points
+        check_is_fitted(self)
+        if isinstance(self.family_, MixedFamily):
+            densities = self.predict_density(X)
+            if kind == "mean":
+                return self._layout.means(np.stack([density.mean() for density in densities]))
+            return self._layout.restored(np.stack([density.mode().point for density in densities]))
+        points = np.concatenate([getattr(p, kind or "mean").numpy() for p in self._distributions(X)])
+        return points[:, 0] if self._one_column else self._layout.restored(points)
 
-    def predict_density(self, X: ArrayLike) -> list[Density]:
-        """The [`Density`][pal.Density] for each row of inputs, with all its queries; with kernels a
+    def predict_tables(self, X: ArrayLike, *names: str) -> list[Table]:
+        """The joint probabilities of Boolean variables and categories for each row of inputs, by tuples of their values.
+
+        Args:
+            X: the inputs.
+            names: Boolean variables and categories; by default all of them.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.family_, MixedFamily):
+            raise ValueError("tables are of Boolean variables and categories, and the constraint has none")
+        return [density.table(*names) for density in self.predict_density(X)]
+
+    def predict_density(self, X: ArrayLike) -> list[Any]:
+        """The [`Density`][pal.Density] for each row of inputs, with all its queries; a
+        [`MixedDensity`][pal.MixedDensity] where the constraint has Boolean variables, and with kernels a
         [`KernelDistribution`][pal.torch.KernelDistribution] of one density."""
         check_is_fitted(self)
         if self.family_ is None:
-            return [p[row] for p in self._distributions(X) for row in range(p.batch_shape[0])]  # type: ignore
+            return [p[row] for p in self._distributions(X) for row in range(p.batch_shape[0])]
         return [density for p in self._distributions(X) for density in p.densities()]
 
-    def log_prob(self, X: ArrayLike, y: ArrayLike) -> FloatArray:
+    def log_prob(self, X: ArrayLike, y: Any) -> FloatArray:
         """The log-density of every row of outputs given its inputs: minus infinity where the constraint is violated."""
         import torch
 
         check_is_fitted(self)
-        outputs = self._columns(self._by_name(y))
+        outputs = _as_rows(self._layout.plain(y))
         inputs = validate_data(self, X, dtype=np.float64, reset=False)
-        _arrays.check_width(outputs.shape, self.layer_.constraint.variables, "rows of y")
+        self._layout.check(outputs)
         if len(outputs) != len(inputs):
             raise ValueError(f"X has {len(inputs)} rows, but y has {len(outputs)}")
         parts = torch.from_numpy(outputs).split(_ROWS)
         return np.concatenate([p.log_prob(points).numpy() for p, points in zip(self._distributions(X), parts)])
 
-    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:  # type: ignore
+    def score(self, X: ArrayLike, y: Any, sample_weight: ArrayLike | None = None) -> float:  # type: ignore
         """The mean log-density of the rows of outputs given their inputs."""
-        return float(np.average(self.log_prob(X, y), weights=sample_weight))
+        return float(np.average(self.log_prob(X, y), weights=cast(Any, sample_weight)))
 
     def sample(self, X: ArrayLike, n_samples: int = 1, random_state: Any = None) -> FloatArray:
         """Independent samples for each row of inputs, all of which satisfy the constraint.
@@ -280,7 +304,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             random_state: the seed of the samples.
 
         Returns:
-            an array of rows by samples by outputs.
+            an array of rows by samples by outputs, in the order of the columns of a family, also where the outputs had
+            names; `family_.named` gives them back.
         """
         import torch
 
@@ -294,3 +319,8 @@ class ConstrainedRegressor(RegressorMixin, BaseEstimator):
             else:
                 parts.append(self.family_.sample(p.params.numpy(), n_samples, seed))
         return np.concatenate(parts)
+
+
+def _as_rows(y: Any) -> FloatArray:
+    outputs = np.asarray(y, dtype=np.float64)
+    return outputs.reshape(-1, 1) if outputs.ndim == 1 else outputs

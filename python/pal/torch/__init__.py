@@ -28,7 +28,7 @@ The pipeline, and where its parts live:
 | outputs of a network to parameters of splines | `student_t`: [`StudentTHead`][pal.torch.StudentTHead] |
 | parameters to densities, whatever the kind | `layer`: [`Layer`][pal.torch.Layer] |
 | one module per kind of family | `spline`, `sum_of_squares`, `histogram`; `mixture` is shared, `kinds` lists all |
-| kernels, which have no grid | `kernel`: [`KernelLayer`][pal.torch.KernelLayer] |
+| kernels, which have no grid | `kernel`: [`KernelLayer`][pal.torch.KernelLayer]; `kernel_density` for one density |
 | paths of many steps that never touch an obstacle | `trajectory`: [`TrajectoryLayer`][pal.torch.TrajectoryLayer], `trajectory_distribution`, `trajectory_network` (its default network), `_frames` (local frames) |
 | Boolean variables and categories beside reals | `mixed`: [`MixedLayer`][pal.torch.MixedLayer] |
 | a small training loop | `training`: [`fit`][pal.torch.fit] |
@@ -51,6 +51,7 @@ from .flat import FlatDistribution, OnFlat
 from .given import GivenDistribution
 from .histogram import HistogramLayer
 from .kernel import KernelDistribution, KernelLayer, KernelRegions
+from .kernel_density import KernelDensity
 from .kinds import LAYERS
 from .layer import Layer
 from .marginals import Marginals
@@ -69,7 +70,7 @@ from .trajectory_network import StepNetwork
 
 __all__ = [
     "CompiledRegions", "ConstrainedDistribution", "Coverage", "FlatDistribution", "FreePaths", "GivenDistribution",
-    "HistogramLayer", "InRegion", "InRegions", "KernelDistribution", "KernelLayer", "KernelRegions", "LAYERS", "Layer",
+    "HistogramLayer", "InRegion", "InRegions", "KernelDensity", "KernelDistribution", "KernelLayer", "KernelRegions", "LAYERS", "Layer",
     "Marginals", "MixedDistribution", "MixedLayer", "Normaliser", "OnFlat", "PathWindows", "RegionDistribution",
     "SplineLayer", "StepDistribution", "StepNetwork", "StudentTHead", "SumOfSquaresLayer", "TrainedNetwork",
     "Training", "TrajectoryDistribution", "TrajectoryLayer", "collate", "fit", "load_network",

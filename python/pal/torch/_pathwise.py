@@ -214,8 +214,8 @@ class Transform:
         """The integral of the density over the part of a slice where the next coordinate is in an interval."""
         k = before.shape[-1]
         if k == self.n - 1:
-            ends = (self.low[k] + self.extent[k] * end for end in (low, high))
-            return self.lines(self.low[:k] + self.extent[:k] * before, *ends)
+            start, stop = (self.low[k] + self.extent[k] * end for end in (low, high))
+            return self.lines(self.low[:k] + self.extent[:k] * before, start, stop)
         constant, coefficients = self.breakpoints[k][:, 0], self.breakpoints[k][:, 1:]
         inner = constant + before @ coefficients.T
         inner = torch.minimum(torch.maximum(inner, low.unsqueeze(-1)), high.unsqueeze(-1))

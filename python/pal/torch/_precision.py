@@ -63,7 +63,7 @@ def at_least_float32(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype in (torch.float32, torch.float64) else torch.float32
 
 
-def warn_of_points_outside(layer: Layer, logs: torch.Tensor) -> None:
+def warn_of_points_outside(layer: torch.nn.Module, logs: torch.Tensor) -> None:
     """Warns, once for a layer, of log-densities that are minus infinity where derivatives are asked for."""
     # Values cannot be asked for inside of the transforms of `torch.func`.
     transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()

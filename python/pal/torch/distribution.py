@@ -17,7 +17,7 @@ from .. import _arrays, _core
 from .._arrays import Points
 from ..density import ENTROPY_DEFAULT, Density, Entropy, Mode
 from ..errors import QueryError
-from ..formula import Constraint, Formula, as_formula, reals
+from ..formula import Constraint, Formula, all_of, as_formula, reals
 from . import _devices, _fused, _information, _moments, _pathwise, _precision, _rounding
 from ._points import common_shape
 from .given import GivenDistribution
@@ -54,6 +54,16 @@ class ConstrainedDistribution(Distribution):
         validate_args: whether parameters that are not finite are an error at once.
         outputs: outputs of a network, from which the head of the layer makes the parameters when they are needed; the
             fused pass of `log_prob` does without them.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> layer = pal.torch.SplineLayer((x >= 0) & (y >= 0) & (x + y <= 1), knots=6, components=2)
+    >>> p = layer(torch.zeros(3, layer.num_params, requires_grad=True))
+    >>> p.log_prob(torch.tensor([[0.25, 0.25], [0.5, 0.5], [0.75, 0.75]])).isfinite()
+    tensor([ True,  True, False])
+    >>> below = p.condition(y <= x)
+    >>> below.probability(y > x).detach().round(decimals=6), p.mean.shape, p.probability(x <= y).requires_grad
+    (tensor([0., 0., 0.]), torch.Size([3, 2]), True)
     """
 
     arg_constraints = {"params": Finite()}
@@ -120,7 +130,7 @@ class ConstrainedDistribution(Distribution):
         if self._path_obstacle is not None:
             return False
         try:
-            self._paths.chunks(self.layer, self.normaliser.form, 1, 1, _pathwise.MEMORY)
+            self._paths.chunks(self.layer, self.normaliser.tensor, 1, 1, _pathwise.MEMORY)
         except NotImplementedError:
             return False
         return True
@@ -231,27 +241,26 @@ class ConstrainedDistribution(Distribution):
         if full[len(full) - len(batch) :] != batch:
             batch = full
             rows = self.params.expand(*full, -1).reshape(-1, self.params.shape[-1]).to(rows.dtype)
-        form = self.normaliser.form
         if full == batch:
             points = value.expand(*full, n).reshape(-1, n).to(torch.float64)
             if self._fusible and _fused.usable(self.layer, rows, points):
                 logs = self._log_conditional(_fused.log_prob(self.layer, rows, points), points)
             else:
-                logs, inside = self.layer.log_components_paired(rows, points, form)
+                logs, inside = self.layer.log_components_paired(rows, points, self.normaliser.tensor)
                 logs = self._log_density(logs, inside, points, self._log_mass(rows))
         else:
             points = value.expand(*full, n).reshape(-1, batch.numel(), n).transpose(0, 1).to(torch.float64)
             if self._condition is None and _fused.usable(self.layer, rows, points):
                 # Many points of one density, without derivatives: the core needs no large intermediate tensors.
-                logs = _fused.log_prob_of_one(self.layer, rows, points)
-                if logs is not None:
-                    return logs.reshape(full).to(self._dtype)
+                of_one = _fused.log_prob_of_one(self.layer, rows, points)
+                if of_one is not None:
+                    return of_one.reshape(full).to(self._dtype)
             if self._by_core() and self._fusible and _fused.usable(self.layer, rows, points):
                 # One point of every row at a time.
                 each = (_fused.log_prob(self.layer, rows, part) for part in points.unbind(1))
                 logs = self._log_conditional(torch.stack(tuple(each), -1), points)
                 return logs.transpose(0, 1).reshape(full).to(self._dtype)
-            logs, inside = self.layer.log_components(rows, points, form)
+            logs, inside = self.layer.log_components(rows, points, self.normaliser.tensor)
             logs = self._log_density(logs, inside, points, self._log_mass(rows).unsqueeze(-1)).transpose(0, 1)
         return self._noticed(logs.reshape(full).to(self._dtype))
 
@@ -290,29 +299,30 @@ class ConstrainedDistribution(Distribution):
         assert self._event is not None, "asked for only where there is an event"
         if self._by_core():
             return _moments.probability(self.layer, self._core_rows(), self._event.condition)
-        return self.layer.expectation(rows, self.normaliser.form, self._event.form)
+        return self.layer.expectation(rows, self.normaliser.tensor, self._event.tensor)
+
+    def _with_condition(self, more: Formula | bool) -> Formula | None:
+        """What holds besides the constraint of the layer, and a further formula."""
+        parts = [part for part in (self._condition, more) if part is not None and part is not True]
+        return all_of(parts) if parts else None
 
     def _expectations(self, condition: Formula | bool, powers: Sequence[Sequence[int]]) -> Tensor:
         """The expectations of monomials in box coordinates on an event, given the condition: rows by monomials."""
         if self._by_core():
             rows = self._core_rows()
-            given = self._condition if condition is True else condition
-            if self._condition is not None and condition is not True:
-                given = self._condition & condition
-            values = _moments.moments(self.layer, rows, given, powers)
+            values = _moments.moments(self.layer, rows, self._with_condition(condition), powers)
             if self._condition is None:
                 return values
             return values / _moments.probability(self.layer, rows, self._condition).unsqueeze(-1)
         rows = self._rows
-        given = True if self._condition is None else self._condition
-        forms = [self.layer.integral_form(given & condition, each) for each in powers]
-        values = torch.stack([self.layer.expectation(rows, self.normaliser.form, form) for form in forms], -1)
+        given = self._with_condition(condition)
+        forms = [self.layer.integral_form(True if given is None else given, each) for each in powers]
+        values = torch.stack([self.layer.expectation(rows, self.normaliser.tensor, form) for form in forms], -1)
         return values if self._event is None else values / self._mass(rows).unsqueeze(-1)
 
     def probability(self, event: Formula) -> Tensor:
         """The probability of an event, with derivatives."""
-        event = as_formula(event, "the event")
-        value = self._expectations(event, [[0] * self.event_shape[0]]).squeeze(-1)
+        value = self._expectations(as_formula(event, "the event"), [[0] * self.event_shape[0]]).squeeze(-1)
         return value.clamp(0, 1).reshape(self.batch_shape).to(self._dtype)
 
     def expectation(self, polynomial: Integrand) -> Tensor:
@@ -363,8 +373,8 @@ class ConstrainedDistribution(Distribution):
 
     def condition(self, condition: Formula) -> ConstrainedDistribution:
         """The densities given that a condition holds: zero elsewhere."""
-        condition = as_formula(condition, "the condition")
-        event = self.layer.normaliser_within(condition if self._condition is None else self._condition & condition)
+        known = self._with_condition(as_formula(condition, "the condition"))
+        event = self.layer.normaliser_within(all_of([]) if known is None else known)
         new = ConstrainedDistribution(self.layer, self.params, self.normaliser, event, validate_args=False)
         with torch.no_grad():
             mass = new._mass(new._rows)
@@ -462,7 +472,7 @@ class ConstrainedDistribution(Distribution):
         if obstacle is not None:
             message = f"no pathwise derivatives: {obstacle}; use log_prob and a score-function estimate"
             raise NotImplementedError(message)
-        shape, form = torch.Size(sample_shape), self.normaliser.form
+        shape, form = torch.Size(sample_shape), self.normaliser.tensor
         rows = self._rows
         chunks = paths.chunks(self.layer, form, len(rows), shape.numel(), memory)
         fixed = self._in_point_dtype(self._draw(shape, generator))
@@ -586,12 +596,13 @@ class ConstrainedDistribution(Distribution):
         >>> [density.variables for density in p.given({"y": 0.25})]
         [('x',), ('x',), ('x',)]
         """
-        values = {**(values or {}), **more}
-        if any(isinstance(value, Tensor) for value in values.values()):
-            return GivenDistribution(self, values)
+        known = {**(values or {}), **more}
+        numbers = {name: value for name, value in known.items() if not isinstance(value, Tensor)}
+        if len(numbers) < len(known):
+            return GivenDistribution(self, known)
         if self._condition is None:
-            return self.layer.family.given(values, self._core_params())
-        return [density.given(values) for density in self.densities()]
+            return self.layer.family.given(numbers, self._core_params())
+        return [density.given(numbers) for density in self.densities()]
 
     def __repr__(self) -> str:
         return f"ConstrainedDistribution({', '.join(self._variables)}; batch_shape={tuple(self.batch_shape)})"

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 class OnFlat(constraints.Constraint):
     """The points whose free coordinates satisfy what remains of a constraint, exactly, and whose dependent ones are
-    their image up to rounding."""
+    their image up to rounding: the support of [`FlatDistribution`][pal.torch.FlatDistribution].
+
+    Args:
+        distribution: the densities on the flat.
+
+    >>> import pal, torch
+    >>> a, b = pal.reals("a", "b")
+    >>> layer = pal.torch.SplineLayer((a + b == 1) & (a >= 0) & (b >= 0), knots=5)
+    >>> layer(torch.zeros(layer.num_params)).support.check(torch.tensor([[0.25, 0.75], [0.5, 0.75]]))
+    tensor([ True, False])
+    """
 
     event_dim = 1
 
@@ -43,6 +53,10 @@ class FlatDistribution(Distribution):
     Everything is computed by a [`ConstrainedDistribution`][pal.torch.ConstrainedDistribution] of the free variables,
     `free`. Points have all coordinates: of points that come in, the dependent coordinates must be the image of the free
     ones up to rounding in the precision of the points; of points that go out, they are this image, with derivatives.
+
+    Args:
+        layer: the layer on the flat.
+        free: the densities of the free variables.
 
     >>> import pal, torch
     >>> from pal.torch import SplineLayer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -12,14 +12,16 @@ from torch.distributions import Distribution
 from torch.distributions.utils import lazy_property
 
 from .. import _arrays, _core
+from .._arrays import Points
 from ..batch import RegionBatch, row_indices
 from ..density import ENTROPY_DEFAULT, MODE_DEFAULT, Entropy, Marginal, Mode
 from ..errors import QueryError
-from ..formula import Constrained, Constraint, Formula
+from ..formula import Constrained, Constraint, Formula, as_formula
 from ..integrals import Integrand
 from ..region import Region
-from . import _devices
+from . import _devices, _precision
 from ._points import common_shape, flat
+from .kernel_density import KernelDensity
 from .marginals import Marginals
 from .support import Finite, InRegion
 
@@ -126,7 +128,21 @@ class KernelLayer(nn.Module):
 
 
 class KernelRegions:
-    """A region for each row, prepared for a [`KernelLayer`][pal.torch.KernelLayer]. Indexing selects rows."""
+    """A region for each row, prepared for a [`KernelLayer`][pal.torch.KernelLayer]. Indexing selects rows.
+
+    Args:
+        layer: the layer, whose box all regions are cut to.
+        regions: one region for each row.
+
+    >>> import pal, torch
+    >>> from pal.torch import KernelLayer
+    >>> x, y = pal.reals("x", "y")
+    >>> layer = KernelLayer(x.between(-1, 1) & y.between(-1, 1), components=2)
+    >>> room = pal.Region(x.between(0, 9) & y.between(0, 9))
+    >>> compiled = layer.compile_regions(room.windows([[5, 5], [0, 5]], half_width=1))
+    >>> compiled.volume, layer(torch.zeros(3, layer.num_params), compiled[[0, 1, 0]]).batch_shape
+    (array([4., 2.]), torch.Size([3]))
+    """
 
     def __init__(self, layer: KernelLayer, regions: RegionBatch) -> None:
         if not isinstance(regions, RegionBatch):
@@ -157,8 +173,27 @@ class KernelDistribution(Distribution):
     """Mixtures of kernels on a region, one for each parameter vector of a batch: what a
     [`KernelLayer`][pal.torch.KernelLayer] returns.
 
+        p(y) = q(y) 1[y in region] / I,        q(y) = sum_m w_m K(L_m^-1 (y - c_m)) / det L_m + w_0 / volume
+
     `log_prob`, `probability` and `entropy` have first derivatives with respect to the parameters, and `log_prob` also with
     respect to points.
+
+    Args:
+        layer: the layer that made it.
+        params: parameter vectors along the last axis.
+        families: what integrates the kernels, one for all rows or one for each.
+        validate_args: as for all distributions.
+
+    >>> import pal, torch
+    >>> from pal.torch import KernelLayer
+    >>> x, y = pal.reals("x", "y")
+    >>> layer = KernelLayer(x.between(-1, 1) & y.between(-1, 1), components=2)
+    >>> p = layer(torch.randn(3, layer.num_params, requires_grad=True))
+    >>> p.sample((10,)).shape, p.log_prob(torch.tensor([2.0, 0.0])).tolist()
+    (torch.Size([10, 3, 2]), [-inf, -inf, -inf])
+    >>> halves = p.probability(x <= 0) + p.probability(x > 0)
+    >>> halves.detach().round(decimals=4), halves.requires_grad
+    (tensor([1., 1., 1.]), True)
     """
 
     arg_constraints = {"params": Finite()}
@@ -192,6 +227,11 @@ class KernelDistribution(Distribution):
         """The parameters of all rows in float64."""
         return self.params.detach().cpu().double().contiguous().view(-1).numpy()
 
+    @property
+    def _dtype(self) -> torch.dtype:
+        """The precision of answers: shorter formats, which autocast makes, hold two or three digits of a loss."""
+        return _precision.at_least_float32(self.params.dtype)
+
     def _groups(self) -> list[tuple[_core.KernelFamily, np.ndarray]]:
         """The families with the parameters of their rows."""
         if len(self._families) == 1:
@@ -202,29 +242,32 @@ class KernelDistribution(Distribution):
         return KernelDistribution(self.layer, params, families, validate_args=False)
 
     def _each(self, values: Any) -> Tensor:
-        return torch.as_tensor(np.asarray(values), dtype=torch.float64).reshape(self.batch_shape).to(self.params.detach())
+        answers = torch.as_tensor(np.asarray(values), dtype=torch.float64).reshape(self.batch_shape)
+        return answers.to(self.params.device, self._dtype)
 
-    def _points(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def _points(self, value: Tensor | Points) -> Tensor:
         if isinstance(value, Mapping):
             columns = [torch.as_tensor(c) for c in _arrays.named(value, self.layer.variables, "points") or ()]
             value = torch.stack(torch.broadcast_tensors(*columns), -1)
-        if not isinstance(value, Tensor):
-            value = torch.as_tensor(value)
+        elif not isinstance(value, Tensor):
+            points, shape = _arrays.points(value, self.layer.variables)
+            value = torch.from_numpy(points).reshape(*shape, 2).to(self.params.device)
         _arrays.check_width(value.shape, self.layer.variables)
         return value
 
-    def log_prob(self, value: Tensor | Mapping[str, Tensor]) -> Tensor:
+    def log_prob(self, value: Tensor | Points) -> Tensor:
         """The log-density of points, broadcast against the batch: minus infinity outside the region, never NaN. A dict of
-        tensors has coordinates by name."""
+        tensors and a table of pandas have coordinates by name. At least in float32, whatever the precision of the
+        parameters."""
         value = self._points(value)
         full = common_shape(value, self.batch_shape)
         if 0 in full:
-            return (self.params.sum() * 0).expand(full)
+            return (self.params.sum() * 0).expand(full).to(self._dtype)
         params = self.params.reshape(-1, self.params.shape[-1])
         derivatives = torch.is_grad_enabled() and (params.requires_grad or value.requires_grad)
         if len(params) == 1 and len(self._families) == 1 and not derivatives:
             found = self._families[0].log_prob(self._flat, flat(value.reshape(-1, 2)))
-            return torch.from_numpy(found).reshape(full).to(self.params)
+            return torch.from_numpy(found).reshape(full).to(self.params.device, self._dtype)
         families = self._families
         if full != self.batch_shape:
             rows = torch.arange(len(params)).reshape(self.batch_shape).expand(full).reshape(-1)
@@ -232,7 +275,10 @@ class KernelDistribution(Distribution):
             if len(families) > 1:
                 families = [families[row] for row in rows.tolist()]
         points = value.expand(*full, 2).reshape(-1, 2)
-        return _LogProb.apply(params, points, families).reshape(full)
+        logs = _LogProb.apply(params.to(self._dtype), points, families).reshape(full)
+        if logs.requires_grad:
+            _precision.warn_of_points_outside(self.layer, logs)
+        return logs
 
     def sample(self, sample_shape: Any = torch.Size(), *, generator: torch.Generator | None = None) -> Tensor:
         """Independent samples in float64, so that every one is exactly inside the region. A generator makes them
@@ -249,13 +295,19 @@ class KernelDistribution(Distribution):
 
     def probability(self, event: Formula) -> Tensor:
         """The probability of an event, with derivatives with respect to the parameters."""
-        events = [family.within(event) for family in self._families]
-        params = self.params.reshape(-1, self.params.shape[-1])
-        return _Probability.apply(params, self._families, events).reshape(self.batch_shape)
+        formula = as_formula(event, "the event")
+        events = [family.within(formula) for family in self._families]
+        params = self.params.reshape(-1, self.params.shape[-1]).to(self._dtype)
+        return _Probability.apply(params, self._families, events).clamp(0, 1).reshape(self.batch_shape)
 
     def condition(self, condition: Formula) -> KernelDistribution:
         """The densities given that a condition holds: zero elsewhere, with derivatives as before."""
-        return self._like(self.params, [family.within(condition) for family in self._families])
+        formula = as_formula(condition, "the condition")
+        families = [family.within(formula) for family in self._families]
+        # The uniform part gives mass to every volume.
+        if not all(family.volume > 0 for family in families):
+            raise QueryError("the condition has probability 0 under some of these densities")
+        return self._like(self.params, families)
 
     def expectation(self, polynomial: Integrand) -> Tensor:
         """The expectation of a polynomial in the variables; without derivatives."""
@@ -276,7 +328,12 @@ class KernelDistribution(Distribution):
     @property
     def covariance_matrix(self) -> Tensor:
         """The covariance matrices of the variables; without derivatives."""
-        return self._moments[1].to(self.params.detach())
+        return self._moments[1].to(self.params.device, self._dtype)
+
+    @property
+    def covariance(self) -> Tensor:
+        """The same as `covariance_matrix`."""
+        return self.covariance_matrix
 
     @property
     def variance(self) -> Tensor:
@@ -304,7 +361,7 @@ class KernelDistribution(Distribution):
 
     def entropy(self, tolerance: float = ENTROPY_DEFAULT.tolerance) -> Tensor:
         """The entropies in nats by adaptive cubature, with derivatives with respect to the parameters."""
-        params = self.params.reshape(-1, self.params.shape[-1])
+        params = self.params.reshape(-1, self.params.shape[-1]).to(self._dtype)
         return _Entropy.apply(params, self._families, _core.EntropyOptions(tolerance)).reshape(self.batch_shape)
 
     def marginal(self, variable: str) -> Marginals:
@@ -315,6 +372,18 @@ class KernelDistribution(Distribution):
         axis = self.layer.variables.index(variable)
         found = [Marginal(m) for family, rows in self._groups() for m in family.marginals(axis, rows)]
         return Marginals(found, self.batch_shape, self.params, torch.float64)
+
+    def densities(self) -> list[KernelDensity]:
+        """One density for each row, for pictures and for questions with answers in numpy."""
+        return [KernelDensity(self._chosen(torch.tensor(row))) for row in range(self.batch_shape.numel())]
+
+    def given(self, *_: Any, **__: Any) -> NoReturn:
+        """An error: along a line, kernels have no density of their own kind."""
+        raise QueryError("kernels have no densities given values of variables; those of a SplineLayer have: p.given(y=1)")
+
+    def kl_divergence(self, *_: Any, **__: Any) -> NoReturn:
+        """An error: there is no divergence of kernels."""
+        raise QueryError("kernels have no divergence; densities of a SplineLayer have: p.kl_divergence(q)")
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> KernelDistribution:
         """The same densities in a larger batch."""

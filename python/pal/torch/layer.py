@@ -63,6 +63,17 @@ class Layer(nn.Module):
 
     A kind of layer implements `_constants`, `integrals`, `log_weights`, `log_components` and `line_integrals`, and is
     listed in `pal.torch.kinds`.
+
+    Args:
+        family: the compiled family.
+
+    >>> import pal, torch
+    >>> family = pal.HistogramMixture(pal.real("x").between(0, 1), bins=4, components=2)
+    >>> layer = pal.torch.Layer.of(family)
+    >>> type(layer).__name__, layer.num_params == family.num_params
+    ('HistogramLayer', True)
+    >>> layer(torch.zeros(3, layer.num_params)).log_prob(torch.tensor([1.5]))
+    tensor([-inf, -inf, -inf])
     """
 
     #: The kind of family that the layer computes with.
@@ -72,6 +83,9 @@ class Layer(nn.Module):
     degree: int
     #: By how much an integral along one axis raises the degree along the others.
     degree_growth: int
+    #: What is added to parameters, and the form of the normaliser, where tensor operations have one.
+    offset: Tensor
+    form: Tensor
 
     def __init__(self, family: Family) -> None:
         if isinstance(family, MixedFamily):
@@ -201,7 +215,7 @@ class Layer(nn.Module):
     def log_prob_paired(self, params: Tensor, points: Tensor) -> Tensor:
         """The log-density of one point for each row by tensor operations: what the fused pass of the core is held
         against, and where its second derivatives come from."""
-        logs, inside = self.log_components_paired(params, points, self.form)
+        logs, inside = self.log_components_paired(params, points, self.normaliser.tensor)
         return (logs.logsumexp(-1) - self._log_volume).masked_fill(~inside, -math.inf)
 
     @property

@@ -10,7 +10,22 @@ from ..density import Marginal
 
 
 class Marginals:
-    """The exact marginals of one variable under all densities of a batch. Positions are broadcast against the batch."""
+    """The exact marginals of one variable under all densities of a batch. Positions are broadcast against the batch.
+    [`ConstrainedDistribution.marginal`][pal.torch.ConstrainedDistribution.marginal] makes them.
+
+    Args:
+        marginals: one for each density.
+        batch_shape: the shape of the batch.
+        like: a tensor with the device and the precision of answers.
+        point_dtype: the precision of positions.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> layer = pal.torch.SumOfSquaresLayer((x >= 0) & (y >= 0) & (x + y <= 1), degree=0, components=1)
+    >>> marginals = layer(torch.zeros(2, layer.num_params)).marginal("x")
+    >>> marginals.cdf(torch.tensor(0.5)).round(decimals=4), marginals.mean.round(decimals=4)
+    (tensor([0.7500, 0.7500]), tensor([0.3333, 0.3333]))
+    """
 
     def __init__(
         self, marginals: list[Marginal], batch_shape: torch.Size, like: Tensor, point_dtype: torch.dtype

@@ -47,7 +47,7 @@ class MixtureLayer(Layer):
             return params
         # Conditioning multiplies the weight of a component by the fraction of its mass where the condition holds.
         components = params.unflatten(-1, (self._components, -1))
-        whole, part = (self.integrals(params, form) for form in (self.form, normaliser.form))
+        whole, part = (self.integrals(params, form) for form in (self.form, normaliser.tensor))
         empty = part <= tiny(params.dtype)
         shift = (whole.clamp_min(tiny(params.dtype)) / part.masked_fill(empty, 1.0)).log()
         logits = (components[..., 0] + shift).masked_fill(empty, _NO_WEIGHT)

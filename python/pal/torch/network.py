@@ -36,6 +36,18 @@ class TrainedNetwork(nn.Module):
         outputs: the names of the columns that it predicts, in the order of the variables of the constraint.
         network: the fully connected network, for scaled inputs.
         layer: the [`Layer`][pal.torch.Layer] or [`KernelLayer`][pal.torch.KernelLayer] that makes densities of its outputs.
+
+    Args:
+        network: the network, for scaled inputs.
+        layer: the layer on top of it.
+        plan: the names of `inputs` and `outputs`, and the `input_scaler` with `mean` and `deviation` of each input.
+
+    >>> import pal, torch
+    >>> layer = pal.torch.SplineLayer(pal.real("x").between(0, 1), knots=6, components=2)
+    >>> plan = {"inputs": ["speed"], "outputs": ["x"], "input_scaler": {"mean": [1.5], "deviation": [0.5]}}
+    >>> network = pal.torch.TrainedNetwork(torch.nn.Linear(1, layer.num_params), layer, plan)
+    >>> network({"speed": [1.0, 2.0]}).batch_shape
+    torch.Size([2])
     """
 
     mean: Tensor
@@ -80,8 +92,24 @@ def load_network(path: str | os.PathLike[str]) -> TrainedNetwork:
         p = network({"speed": [1.2], "angle": [0.3]})            # columns by name, or a tensor in this order
         p.sample((10,)), p.probability(x <= 1)
 
+    Args:
+        path: the file.
+
+    Returns:
+        the network with its layer, for inputs in the units of the data.
+
     Raises:
         FileError: the file is damaged, holds something else, or holds a baseline, which has no layer of this package.
+
+    >>> import os, pal, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "family.safetensors")
+    ...     pal.SplineMixture(pal.real("x").between(0, 1), knots=4).save(file)  # no network
+    ...     try:
+    ...         pal.torch.load_network(file)
+    ...     except pal.FileError as error:
+    ...         print("not a trained network" in str(error))
+    True
     """
     try:
         text, script, core, weights = _core.read_network(Path(path).read_bytes())

@@ -52,7 +52,7 @@ class CompiledRegions:
     def __init__(self, layer: Layer | Family, regions: RegionBatch, dtype: torch.dtype = torch.float64) -> None:
         if not isinstance(regions, RegionBatch):
             raise TypeError(f"regions must be a RegionBatch, not {type(regions).__name__}")
-        self.family: Family = getattr(layer, "family", layer)  # type: ignore[assignment]
+        self.family: Family = layer.family if isinstance(layer, torch.nn.Module) else layer
         self.dtype = torch.float64 if dtype == torch.float64 else torch.float32
         self._core = _core.RegionForms(self.family._core, regions._core, self.dtype == torch.float32)
 
@@ -92,7 +92,21 @@ class CompiledRegions:
 
 
 class InRegions(constraints.Constraint):
-    """The points that are in the region of their own row, decided exactly."""
+    """The points that are in the region of their own row, decided exactly: the support of
+    [`RegionDistribution`][pal.torch.RegionDistribution].
+
+    Args:
+        regions: one region for each row.
+        batch_shape: the shape of the batch of these rows.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> square = x.between(0, 1) & y.between(0, 1)
+    >>> layer = pal.torch.SplineLayer(square, knots=5, components=2)
+    >>> p = layer(torch.zeros(2, layer.num_params), pal.RegionBatch([square & (x + y <= 1), square & (x >= y)]))
+    >>> p.support.check(torch.tensor([0.75, 0.5]))
+    tensor([False,  True])
+    """
 
     event_dim = 1
 
@@ -130,6 +144,15 @@ class RegionDistribution(Distribution):
         outputs: outputs of a network, from which the head of the layer makes the parameters when they are needed;
             `log_prob` does without them.
         validate_args: as for all distributions.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> square = x.between(0, 1) & y.between(0, 1)
+    >>> layer = pal.torch.SplineLayer(square, knots=5, components=2)
+    >>> triangles = pal.RegionBatch([square & (x + y <= 1), square & (x >= y)])
+    >>> p = layer(torch.zeros(2, layer.num_params), triangles)
+    >>> p.log_prob(torch.tensor([0.75, 0.5])).isfinite(), p.sample((5,)).shape
+    (tensor([False,  True]), torch.Size([5, 2, 2]))
     """
 
     arg_constraints: dict[str, Any] = {}
@@ -389,6 +412,12 @@ def collate(items: Sequence[Any]) -> Any:
 
     Examples may be tuples, lists or dicts with regions in them. A region of an example is a [`Region`][pal.Region], or
     a batch such as `windows[i:i + 1]`, which keeps windows of one map together and is faster.
+
+    Args:
+        items: the examples.
+
+    Returns:
+        what an example is, with a batch in place of each part.
 
     >>> import pal, torch
     >>> from pal.torch import collate

@@ -16,6 +16,7 @@ from ..formula import Constrained, Number
 from ..region import Region
 from ._lines import ProductLines
 from .distribution import ConstrainedDistribution
+from .flat import FlatDistribution
 from .layer import tiny
 from .mixture import MixtureLayer, mixture_log_weights
 from .normaliser import Normaliser
@@ -85,6 +86,7 @@ class SplineLayer(MixtureLayer):
             components = default.components if components is None else components
         super().__init__(SplineMixture(region, knots, components))
         if head == "student-t":
+            assert isinstance(self.family, SplineMixture), "a spline layer computes with splines"
             self.head = StudentTHead(self.family)
 
     def compile_regions(self, regions: RegionBatch, dtype: torch.dtype = torch.float64) -> CompiledRegions:
@@ -97,7 +99,7 @@ class SplineLayer(MixtureLayer):
         outputs: Tensor,
         regions: RegionBatch | CompiledRegions | Normaliser | None = None,
         normaliser: Normaliser | None = None,
-    ) -> ConstrainedDistribution | RegionDistribution:
+    ) -> ConstrainedDistribution | FlatDistribution | RegionDistribution:
         """The densities of outputs of a network along the last axis: on the constraint of the layer or, where regions
         are given, each on the region of its own row.
 
@@ -131,8 +133,9 @@ class SplineLayer(MixtureLayer):
             regions = CompiledRegions(self, regions, outputs.dtype)
         elif not isinstance(regions, CompiledRegions):
             raise TypeError(f"regions must be a RegionBatch or CompiledRegions, not {type(regions).__name__}")
-        name = "params" if self.head is None else "outputs"
-        return RegionDistribution(self, regions, **{name: outputs})
+        if self.head is None:
+            return RegionDistribution(self, regions, params=outputs)
+        return RegionDistribution(self, regions, outputs=outputs)
 
     def get_extra_state(self) -> dict[str, str]:
         return {**super().get_extra_state(), "head": "values" if self.head is None else "student-t"}
@@ -186,11 +189,6 @@ class SplineLayer(MixtureLayer):
 
     def _contract(self, groups: list[Tensor], form: Tensor) -> Tensor:
         """The multilinear form of the squares of all splines at the nodes; rows by components."""
-        if form is None:
-            raise NotImplementedError(
-                "written out for all bins, the normaliser of this layer would be too large for tensor operations: with "
-                "so many knots there are log-densities of one point per row on the CPU, with first derivatives"
-            )
         squares: list[Tensor] = []
         for (first, count), theta in zip(self._groups, groups):
             # One row for each spline: products of two matrices, rather than of many.

@@ -70,6 +70,8 @@ class StudentTHead(nn.Module):
     (56, torch.Size([5, 904]), 904)
     """
 
+    offset: Tensor
+
     def __init__(self, family: SplineMixture) -> None:
         super().__init__()
         if not isinstance(family, SplineMixture):

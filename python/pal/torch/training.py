@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,10 @@ from torch import Tensor, nn
 from .. import _arrays
 from .kernel import KernelLayer
 from .layer import Layer
+from .mixed import MixedLayer
+
+# Epochs are logged as information: `logging.basicConfig(level=logging.INFO)` shows them.
+_log = logging.getLogger(__name__)
 
 # Rows per pass of the network where nothing is trained: bounds memory.
 _ROWS = 1024
@@ -23,6 +28,14 @@ class Training(NamedTuple):
     `scores` are the mean log-densities of the rows set aside after every epoch (of the training rows, where none are),
     `best_epoch` is the epoch whose weights were kept, counted from 1, and `stopped` tells whether training ended
     because the scores had not become larger for long enough, rather than at the largest number of epochs.
+
+    >>> import pal, torch
+    >>> x = pal.real("x")
+    >>> layer = pal.torch.SplineLayer(x.between(0, 1), knots=6, components=2)
+    >>> network = torch.nn.Linear(1, layer.num_params)
+    >>> training = pal.torch.fit(network, layer, torch.zeros(50, 1), torch.full((50, 1), 0.25), epochs=3, seed=1)
+    >>> len(training.scores), training.best_epoch, training.stopped
+    (3, 3, False)
     """
 
     scores: list[float]
@@ -32,7 +45,7 @@ class Training(NamedTuple):
 
 def fit(
     network: nn.Module,
-    layer: Layer | KernelLayer,
+    layer: Layer | KernelLayer | MixedLayer,
     inputs: Any,
     targets: Any,
     *,
@@ -47,8 +60,9 @@ def fit(
     log-density of rows that are set aside has not become larger for some epochs. The network is left with the weights
     of the best epoch.
 
-    Nothing is scaled: give inputs with mean 0 and standard deviation 1. For other optimisers, schedules or losses,
-    write the loop yourself; it is `-layer(network(x)).log_prob(y).mean()`, `backward` and `step`.
+    Nothing is scaled: give inputs with mean 0 and standard deviation 1. `logging.basicConfig(level=logging.INFO)` shows
+    the epochs. For other optimisers, schedules or losses, write the loop yourself; it is
+    `-layer(network(x)).log_prob(y).mean()`, `backward` and `step`.
 
     Args:
         network: any module from inputs to `layer.num_params` outputs.
@@ -78,7 +92,7 @@ def fit(
     >>> len(training.scores), training.scores[training.best_epoch - 1] == max(training.scores)
     (5, True)
     """
-    if not isinstance(layer, (Layer, KernelLayer)):
+    if not isinstance(layer, (Layer, KernelLayer, MixedLayer)):
         raise TypeError(
             f"the second argument is a layer of pal.torch, such as SplineLayer(region), not {type(layer).__name__}; "
             "the first is the network below it"
@@ -116,11 +130,13 @@ def _inputs(inputs: Any, weight: Tensor) -> Tensor:
     return inputs.to(weight.device, weight.dtype) if inputs.is_floating_point() else inputs.to(weight.device)
 
 
-def _targets(layer: Layer | KernelLayer, targets: Any, device: torch.device) -> Tensor:
+def _targets(layer: Layer | KernelLayer | MixedLayer, targets: Any, device: torch.device) -> Tensor:
     """The targets in float64, all of which satisfy the constraint: rounded to float32, a point at a wall could be on
     the other side of it."""
     if isinstance(targets, Tensor):
         targets = targets.detach().cpu().double().numpy()
+    if isinstance(layer, MixedLayer):
+        return torch.from_numpy(_mixed_targets(layer, targets))
     flat, shape = _arrays.points(targets, layer.constraint.variables, "targets")
     points = flat.reshape(*shape, len(layer.constraint.variables))
     if points.ndim != 2 or not len(points):
@@ -141,6 +157,23 @@ def _targets(layer: Layer | KernelLayer, targets: Any, device: torch.device) -> 
     return torch.from_numpy(points).to(device)
 
 
+def _mixed_targets(layer: MixedLayer, targets: Any) -> Any:
+    family = layer.family
+    points = family.points(targets)
+    if points.ndim != 2 or not len(points):
+        raise ValueError(f"targets are one point per row, at least one; their shape is {points.shape}")
+    # The density of zeros is positive wherever the constraint holds.
+    outside = np.flatnonzero(np.isneginf(family.log_prob(np.zeros(family.num_params), points)))
+    if len(outside):
+        row = outside[0]
+        raise ValueError(
+            f"{len(outside)} of {len(points)} targets are outside the constraint, the first in row {row}: "
+            f"{points[row].tolist()}; their log-density is minus infinity. Leave them out. The columns are, in this order: "
+            f"{', '.join(family.columns)}"
+        )
+    return points
+
+
 def _held_out(held_out: Any, count: int) -> Tensor:
     """For every row whether it is set aside."""
     if isinstance(held_out, (float, int)) and not isinstance(held_out, bool):
@@ -157,7 +190,7 @@ def _held_out(held_out: Any, count: int) -> Tensor:
 
 def _run(
     network: nn.Module,
-    layer: Layer | KernelLayer,
+    layer: Layer | KernelLayer | MixedLayer,
     weights: list[nn.Parameter],
     inputs: Tensor,
     targets: Tensor,
@@ -187,6 +220,7 @@ def _run(
         with torch.no_grad():
             parts = [layer(network(inputs[i])).log_prob(targets[i]) for i in judged.split(_ROWS)]
         scores.append(float(torch.cat(parts).double().mean()))
+        _log.info("epoch %d of at most %d: mean log-density %.4f", epoch, epochs, scores[-1])
         if scores[-1] > best:
             best, kept, best_epoch = scores[-1], copy.deepcopy(network.state_dict()), epoch
         elif bool(aside.any()) and epoch - best_epoch >= patience:

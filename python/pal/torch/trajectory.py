@@ -24,7 +24,17 @@ _VERSION = "1"
 
 
 class Coverage(NamedTuple):
-    """Which steps of paths a [`TrajectoryLayer`][pal.torch.TrajectoryLayer] can give a density to."""
+    """Which steps of paths a [`TrajectoryLayer`][pal.torch.TrajectoryLayer] can give a density to.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> hall = pal.Region(x.between(0, 9) & y.between(0, 6) & ~(x.between(4, 5) & y.between(2, 6)))
+    >>> layer = pal.torch.TrajectoryLayer(hall, steps=2)
+    >>> past = torch.tensor([[[2.5, 3.0], [3.0, 3.0]]], dtype=torch.float64)
+    >>> coverage = layer.coverage(past, torch.tensor([[[3.5, 3.0], [8.0, 1.0]]], dtype=torch.float64))
+    >>> coverage.steps, coverage.beyond_reach, coverage.covered
+    (2, 1, 0.5)
+    """
 
     #: The number of steps.
     steps: int
@@ -218,7 +228,24 @@ class TrajectoryLayer(nn.Module):
 
 class PathWindows:
     """The windows of all steps of paths, prepared by [`TrajectoryLayer.compile_paths`][pal.torch.TrajectoryLayer.compile_paths].
-    Indexing selects paths."""
+    Indexing selects paths.
+
+    Args:
+        layer: the layer with the map.
+        past: walkers x positions x 2.
+        paths: walkers x steps x 2, what followed.
+        only_counts: whether only the counts of [`Coverage`][pal.torch.Coverage] are wanted.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> hall = pal.Region(x.between(0, 9) & y.between(0, 6) & ~(x.between(4, 5) & y.between(2, 6)))
+    >>> layer = pal.torch.TrajectoryLayer(hall, steps=2)
+    >>> past = torch.tensor([[[2.5, 3.0], [3.0, 3.0]]], dtype=torch.float64)
+    >>> paths = torch.tensor([[[3.5, 3.0], [3.5, 2.5]]], dtype=torch.float64)
+    >>> windows = layer.compile_paths(past, paths)
+    >>> len(windows), torch.equal(layer(past).log_prob(paths, windows), layer(past).log_prob(paths))
+    (1, True)
+    """
 
     def __init__(self, layer: TrajectoryLayer, past: Tensor, paths: Tensor, only_counts: bool = False) -> None:
         whole = torch.cat([past.detach().double(), paths.detach().double()], -2).cpu()

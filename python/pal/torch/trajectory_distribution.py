@@ -26,7 +26,21 @@ _ROWS = 1 << 15
 
 class FreePaths(constraints.Constraint):
     """The paths whose positions, and whose segments between positions where the layer asks for that, are on the map,
-    decided exactly."""
+    decided exactly.
+
+    Args:
+        layer: the layer with the map.
+        start: where the paths begin, one position for each walker.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> hall = pal.Region(x.between(0, 9) & y.between(0, 6) & ~(x.between(4, 5) & y.between(2, 6)))
+    >>> layer = pal.torch.TrajectoryLayer(hall, steps=2)
+    >>> past = torch.tensor([[[2.5, 3.0], [3.0, 3.0]]], dtype=torch.float64)
+    >>> walks = torch.tensor([[[3.5, 3.0], [4.0, 1.0]], [[3.5, 3.0], [5.5, 3.0]]], dtype=torch.float64)
+    >>> layer(past).support.check(walks)  # the second one crosses the wall
+    tensor([ True, False])
+    """
 
     event_dim = 2
 
@@ -49,7 +63,22 @@ class StepDistribution(Distribution):
     """The densities of the next positions of walkers, in coordinates of the map.
 
     `local` are the same densities in the local frames of the walkers, with all their questions, and `windows` says what
-    is ahead of them.
+    is ahead of them. [`TrajectoryDistribution.next`][pal.torch.TrajectoryDistribution.next] makes it.
+
+    Args:
+        layer: the layer with the map.
+        step: the number of the step, from 0.
+        frames: the local frames of the walkers.
+        outputs: the outputs of the network for this step.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> hall = pal.Region(x.between(0, 9) & y.between(0, 6) & ~(x.between(4, 5) & y.between(2, 6)))
+    >>> layer = pal.torch.TrajectoryLayer(hall, steps=2)
+    >>> past = torch.tensor([[[2.5, 3.0], [3.0, 3.0]]], dtype=torch.float64)
+    >>> step = layer(past).next()
+    >>> step.log_prob(torch.tensor([[4.5, 3.0]])), step.sample((10,)).shape  # inside the wall
+    (tensor([-inf], grad_fn=<SubBackward0>), torch.Size([10, 1, 2]))
     """
 
     arg_constraints: dict[str, Any] = {}
@@ -122,8 +151,25 @@ class StepDistribution(Distribution):
 class TrajectoryDistribution(Distribution):
     """Densities of paths, one for each walker: what a [`TrajectoryLayer`][pal.torch.TrajectoryLayer] returns.
 
+        p(y_1, .., y_T | past) = p(y_1 | past) p(y_2 | past, y_1) .. p(y_T | past, y_1, .., y_(T-1))
+
     Marginals over earlier steps have no closed form: ask for the next step given a prefix ([`next`]
     [pal.torch.TrajectoryDistribution.next]), or sample.
+
+    Args:
+        layer: the layer with the map and the network.
+        past: walkers x positions x 2, at least two positions of each walker.
+        context: further numbers about each walker, as many as the layer asks for.
+
+    >>> import pal, torch
+    >>> x, y = pal.reals("x", "y")
+    >>> hall = pal.Region(x.between(0, 9) & y.between(0, 6) & ~(x.between(4, 5) & y.between(2, 6)))
+    >>> layer = pal.torch.TrajectoryLayer(hall, steps=2)
+    >>> past = torch.tensor([[[2.5, 3.0], [3.0, 3.0]]], dtype=torch.float64)
+    >>> p = layer(past)
+    >>> paths = p.sample((50,))
+    >>> paths.shape, bool(p.support.check(paths).all()), p.log_prob(paths).shape
+    (torch.Size([50, 1, 2, 2]), True, torch.Size([50, 1]))
     """
 
     arg_constraints: dict[str, Any] = {}

@@ -11,6 +11,7 @@
 mod fused;
 mod histogram;
 mod kind;
+mod mixed;
 mod normaliser;
 mod product;
 mod spline;
@@ -28,6 +29,7 @@ use crate::device::{self, DeviceError, Work};
 use crate::predictor::to_f64_vec;
 use kind::LayerKind;
 
+pub use mixed::MixedLayer;
 pub use normaliser::Normaliser;
 pub use spline::StudentTHead;
 

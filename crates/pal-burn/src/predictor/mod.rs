@@ -1,11 +1,13 @@
-//! Densities that the training loop can fit: a network with a [`PalLayer`](crate::PalLayer), and baselines without
-//! guarantees (Gaussian mixtures, neural spline flows, a Gaussian under a relaxed constraint).
+//! Densities that the training loop can fit: a network with a [`PalLayer`](crate::PalLayer) or a
+//! [`MixedLayer`](crate::MixedLayer), and baselines without guarantees (Gaussian mixtures, neural spline flows, a Gaussian under a relaxed constraint).
 //!
 //! All of them implement [`Trainable`]. [`Predictor`] is any one of them, built from a [`Plan`] that can be written to
 //! a file.
 
+mod family;
 mod flow;
 mod kernel;
+mod mixed;
 mod mixture;
 mod pal;
 mod plan;
@@ -18,8 +20,10 @@ use thiserror::Error;
 
 use crate::weights::numbers;
 
+pub use family::AnyFamily;
 pub use flow::{Flow, FlowSettings};
 pub use kernel::KernelPredictor;
+pub use mixed::MixedPredictor;
 pub use mixture::{Mixture, MixtureSettings};
 pub use pal::PalPredictor;
 pub use plan::{Plan, Predictor, PredictorKind, RegionPlan, WindowPlan};

@@ -1,7 +1,7 @@
 //! Any one of the predictors, built from a plan that can be written to a file.
 
-use ::pal::density::{DensityError, Family, RegionForms};
-use ::pal::formula::Constraint;
+use ::pal::density::{DensityError, RegionForms};
+use ::pal::formula::{Category, Constraint};
 use ::pal::kernel::{KernelFamily, KernelSettings};
 use ::pal::region::Region;
 use burn::module::Module;
@@ -9,11 +9,11 @@ use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Batch, Flow, FlowSettings, KernelPredictor, Mixture, MixtureSettings, PalPredictor, PredictorError, Relaxed,
-    RelaxedSettings, Scaler, Trainable,
+    AnyFamily, Batch, Flow, FlowSettings, KernelPredictor, MixedPredictor, Mixture, MixtureSettings, PalPredictor,
+    PredictorError, Relaxed, RelaxedSettings, Scaler, Trainable,
 };
 use crate::network::Network;
-use crate::{PalLayer, StudentTHead, weights};
+use crate::{MixedLayer, PalLayer, StudentTHead, weights};
 
 /// Which predictor, and the sizes of its parts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,11 @@ pub enum PredictorKind {
         /// Whether the network speaks through a [`StudentTHead`] instead of giving the parameters of the family itself.
         #[serde(default)]
         student_t: bool,
+    },
+    /// A network with a layer over real and Boolean variables that keeps all mass on the constraint.
+    Mixed {
+        /// The number of units of each hidden layer.
+        hidden: Vec<usize>,
     },
     /// A network whose outputs are kernels in the plane, with all mass on the constraint.
     Kernel {
@@ -69,7 +74,8 @@ pub struct Plan {
     pub kind: PredictorKind,
     /// The names of the inputs; none for an unconditional density.
     pub inputs: Vec<String>,
-    /// The names of the outputs in the data, in the order of the variables of the constraint.
+    /// The names of the outputs in the data, in the order of the variables of the constraint: reals first, then one for
+    /// each Boolean variable and each category.
     pub outputs: Vec<String>,
     /// How inputs are scaled before the network sees them.
     pub input_scaler: Scaler,
@@ -148,6 +154,8 @@ impl WindowPlan {
 pub enum Predictor {
     /// A network with a [`PalLayer`].
     Pal(PalPredictor),
+    /// A network with a [`MixedLayer`].
+    Mixed(MixedPredictor),
     /// A network whose outputs are kernels.
     Kernel(KernelPredictor),
     /// A mixture of Gaussians.
@@ -168,7 +176,9 @@ impl Plan {
     fn check(&self, constraint: &Constraint) -> Result<(), PredictorError> {
         let wrong = |what: String| Err(PredictorError::Unsuitable(what));
         let (hidden, sizes) = match &self.kind {
-            PredictorKind::Pal { hidden, .. } | PredictorKind::Relaxed { hidden, .. } => (hidden, vec![]),
+            PredictorKind::Pal { hidden, .. }
+            | PredictorKind::Mixed { hidden }
+            | PredictorKind::Relaxed { hidden, .. } => (hidden, vec![]),
             PredictorKind::Mixture { components, hidden } | PredictorKind::Kernel { components, hidden } => {
                 (hidden, vec![("components", *components, usize::MAX)])
             }
@@ -183,8 +193,10 @@ impl Plan {
                 return wrong(format!("{count} {what}; {range} are possible"));
             }
         }
-        if self.outputs.is_empty() || self.outputs.len() != constraint.reals.len() {
-            let (outputs, variables) = (self.outputs.len(), constraint.reals.len());
+        let mixed = matches!(self.kind, PredictorKind::Mixed { .. });
+        let variables = constraint.reals.len() + if mixed { discrete(constraint) } else { 0 };
+        if self.outputs.is_empty() || self.outputs.len() != variables {
+            let outputs = self.outputs.len();
             return wrong(format!(
                 "{outputs} outputs for a constraint with {variables} variables; there is one for each"
             ));
@@ -218,7 +230,7 @@ impl Plan {
         };
         let gaussian = 1.0 + 2.0 * n + n * (n - 1.0) / 2.0;
         match &self.kind {
-            PredictorKind::Pal { hidden, .. } => behind(hidden, 1.0),
+            PredictorKind::Pal { hidden, .. } | PredictorKind::Mixed { hidden } => behind(hidden, 1.0),
             PredictorKind::Kernel { components, hidden } => behind(hidden, *components as f64),
             PredictorKind::Mixture { components, hidden } => behind(hidden, *components as f64 * gaussian),
             PredictorKind::Relaxed { hidden, .. } => behind(hidden, gaussian),
@@ -229,11 +241,12 @@ impl Plan {
         }
     }
 
-    /// Builds an untrained predictor; the same seed gives the same weights. Only [`PredictorKind::Pal`] needs a family.
+    /// Builds an untrained predictor; the same seed gives the same weights. [`PredictorKind::Pal`] needs a family over real
+    /// variables, [`PredictorKind::Mixed`] a mixed one.
     pub fn build(
         &self,
         constraint: &Constraint,
-        family: Option<&Family>,
+        family: Option<&AnyFamily>,
         device: &Device,
         seed: u64,
     ) -> Result<Predictor, PredictorError> {
@@ -247,8 +260,9 @@ impl Plan {
         };
         let built = match &self.kind {
             PredictorKind::Pal { hidden, student_t } => {
-                let missing = || PredictorError::Unsuitable("a layer needs a family".to_string());
-                let layer = PalLayer::new(family.ok_or_else(missing)?, device, self.dtype())?;
+                let missing = || PredictorError::Unsuitable("a layer needs a family over real variables".to_string());
+                let family = family.and_then(AnyFamily::as_real).ok_or_else(missing)?;
+                let layer = PalLayer::new(family, device, self.dtype())?;
                 let network = |outputs| Network::new(inputs, hidden, outputs, device);
                 Predictor::Pal(if *student_t {
                     let other_kind = || {
@@ -261,6 +275,13 @@ impl Plan {
                 } else {
                     PalPredictor::new(network(layer.num_params()), layer)
                 })
+            }
+            PredictorKind::Mixed { hidden } => {
+                let Some(AnyFamily::Mixed(family)) = family else {
+                    return Err(PredictorError::Unsuitable("a mixed layer needs a mixed family".to_string()));
+                };
+                let network = Network::new(inputs, hidden, family.num_params(), device);
+                Predictor::Mixed(MixedPredictor::new(network, MixedLayer::new(family.clone())))
             }
             PredictorKind::Kernel { components, hidden } => {
                 let region = Region::new(constraint).map_err(DensityError::from)?;
@@ -285,6 +306,13 @@ impl Plan {
     }
 }
 
+/// The number of columns of the variables that are not real: one for each category and each other Boolean variable.
+fn discrete(constraint: &Constraint) -> usize {
+    let categories = Category::all_of(constraint);
+    let values: usize = categories.iter().map(|category| category.values().len()).sum();
+    constraint.booleans.len() - values + categories.len()
+}
+
 impl Predictor {
     /// Moves the beginning of training near the data where that is possible; a flow begins as one Gaussian anyway.
     ///
@@ -293,6 +321,7 @@ impl Predictor {
     pub fn start(self, first: &Batch, points: &[f64], seed: u64) -> Result<Predictor, PredictorError> {
         Ok(match self {
             Predictor::Pal(predictor) => Predictor::Pal(predictor.start(first, points, seed)?),
+            Predictor::Mixed(predictor) => Predictor::Mixed(predictor.start(points, seed)?),
             // Kernels begin all over the region.
             Predictor::Kernel(predictor) => Predictor::Kernel(predictor),
             Predictor::Mixture(predictor) => Predictor::Mixture(predictor.start(points, seed)),
@@ -306,6 +335,7 @@ impl Trainable for Predictor {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.log_prob(batch),
+            Predictor::Mixed(predictor) => predictor.log_prob(batch),
             Predictor::Kernel(predictor) => predictor.log_prob(batch),
             Predictor::Mixture(predictor) => predictor.log_prob(batch),
             Predictor::Flow(predictor) => predictor.log_prob(batch),
@@ -316,6 +346,7 @@ impl Trainable for Predictor {
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.loss(batch),
+            Predictor::Mixed(predictor) => predictor.loss(batch),
             Predictor::Kernel(predictor) => predictor.loss(batch),
             Predictor::Mixture(predictor) => predictor.loss(batch),
             Predictor::Flow(predictor) => predictor.loss(batch),
@@ -326,6 +357,7 @@ impl Trainable for Predictor {
     fn sample(&self, inputs: Option<Tensor<2>>, count: usize, seed: u64) -> Result<Vec<f64>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.sample(inputs, count, seed),
+            Predictor::Mixed(predictor) => predictor.sample(inputs, count, seed),
             Predictor::Kernel(predictor) => predictor.sample(inputs, count, seed),
             Predictor::Mixture(predictor) => predictor.sample(inputs, count, seed),
             Predictor::Flow(predictor) => predictor.sample(inputs, count, seed),

@@ -7,7 +7,6 @@ mod rows;
 use std::time::{Duration, Instant};
 
 use pal::density::DensityError;
-use pal::region::RegionMembership;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -241,14 +240,14 @@ impl Violation {
 }
 
 /// Draws at least `samples` points and counts those outside the constraint, or outside the region of their own row where
-/// rows have regions.
+/// rows have regions. `inside` tells of points, row by row, whether they satisfy the constraint.
 ///
 /// With inputs or regions, the same number of points is drawn for each of at most [`MAX_INPUT_ROWS`] rows, evenly spaced
 /// in `rows`.
 pub fn violation<M: Trainable>(
     predictor: &M,
     rows: &Rows,
-    membership: &RegionMembership,
+    inside: impl Fn(&[f64]) -> Vec<bool>,
     samples: usize,
     seed: u64,
 ) -> Result<Violation, PredictorError> {
@@ -260,7 +259,7 @@ pub fn violation<M: Trainable>(
     if rows.columns == 0 && rows.regions.is_none() {
         for (block, from) in (0..samples).step_by(BLOCK).enumerate() {
             let points = predictor.sample(None, BLOCK.min(samples - from), block_seed(seed, block))?;
-            count(membership.contains_batch(&points));
+            count(inside(&points));
         }
         return Ok(total);
     }
@@ -271,7 +270,7 @@ pub fn violation<M: Trainable>(
         let Batch { inputs, regions, .. } = rows.batch(chosen, 0)?;
         let points = predictor.sample_on(inputs, regions.as_ref(), per_row, block_seed(seed, block))?;
         count(match &rows.regions {
-            None => membership.contains_batch(&points),
+            None => inside(&points),
             Some(all) => {
                 let of_samples: Vec<usize> = chosen.iter().flat_map(|row| vec![*row; per_row]).collect();
                 let regions = all.regions().select(&of_samples).map_err(DensityError::from)?;

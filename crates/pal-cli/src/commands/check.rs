@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::Result;
-use pal::formula::Var;
+use pal::density::{HistogramSettings, Knots};
+use pal::formula::{Category, Var};
+use pal::mixed::MixedFamily;
 use pal::number::{Rational, to_f64};
 use pal::region::{Cell, DependentVariable, Flat, Region, Status, SurfaceMeasure};
 use serde::Serialize;
 
 use crate::input::Input;
-use crate::numbers::{ExactSum, brief, finite, readable};
+use crate::numbers::{ExactSum, brief, counted, finite, readable};
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
@@ -20,7 +22,9 @@ use crate::{Global, Outcome, output};
 /// Prints the variables in their order, the status, the number of cells, the exact volume and the bounding box. The
 /// status is bounded, unbounded (with a ray), empty, lower-dimensional (with a witness point), or no-volume if the
 /// search for a witness gave up. All of these are answers, with exit code 0. Of a flat, a region on which equalities
-/// hold, it prints the dimension, the free variables, the equalities and the surface measure.
+/// hold, it prints the dimension, the free variables, the equalities and the surface measure. Of a constraint with Boolean
+/// variables it also prints categories and parts: sets of cells on which the same values are allowed. The volume is then
+/// the sum over all values.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal check region.smt2\n  \
@@ -41,6 +45,8 @@ struct Findings {
     flat: Option<FlatFindings>,
     /// Why a region with points and without volume is no flat.
     problem: Option<String>,
+    /// The sets of cells on which the same assignments are allowed, where there are Boolean variables.
+    parts: Option<usize>,
 }
 
 /// What was found out about a region without volume on which equalities hold.
@@ -89,6 +95,7 @@ fn examine(region: &Region, progress: &Progress) -> Findings {
             bounding_box: None,
             flat: None,
             problem: None,
+            parts: None,
         },
         Ok(volumes) => {
             let cells = volumes.len();
@@ -104,9 +111,21 @@ fn examine(region: &Region, progress: &Progress) -> Findings {
                 _ => (None, None),
             };
             let flat = flat.map(FlatFindings::new);
-            Findings { status, cells: Some(cells), volume: Some(sum.total()), bounding_box, flat, problem }
+            let parts = if cells > 0 { parts(region) } else { None };
+            Findings { status, cells: Some(cells), volume: Some(sum.total()), bounding_box, flat, problem, parts }
         }
     }
+}
+
+/// The number of parts that densities over reals and Booleans have: cells on which the same assignments are allowed.
+/// `None` without Boolean variables, and where there are no such densities.
+fn parts(region: &Region) -> Option<usize> {
+    let constraint = region.constraint();
+    if constraint.booleans.is_empty() || constraint.reals.is_empty() {
+        return None;
+    }
+    let coarse = HistogramSettings { knots: Knots::Uniform(2), components: 1 };
+    MixedFamily::new(region, &coarse.into()).ok().map(|family| family.support().num_parts())
 }
 
 impl FlatFindings {
@@ -134,6 +153,10 @@ struct Report {
     status: &'static str,
     variables: Vec<String>,
     booleans: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    categories: Vec<CategoryReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<usize>,
     atoms: usize,
     cells: Option<usize>,
     volume: Option<f64>,
@@ -145,6 +168,12 @@ struct Report {
     flat: Option<FlatReport>,
     file: String,
     seconds: f64,
+}
+
+#[derive(Serialize)]
+struct CategoryReport {
+    name: String,
+    values: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -190,6 +219,11 @@ fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Rep
         status: findings.status.name(),
         variables: names(&constraint.reals),
         booleans: names(&constraint.booleans),
+        categories: Category::all_of(constraint)
+            .iter()
+            .map(|category| CategoryReport { name: category.name().to_string(), values: category.values().to_vec() })
+            .collect(),
+        parts: findings.parts,
         atoms: constraint.formula.atoms().len(),
         cells: findings.cells,
         volume: findings.volume.as_ref().map(to_f64),
@@ -214,6 +248,10 @@ fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Rep
     }
 }
 
+fn counted_categories(count: usize) -> String {
+    if count == 1 { "1 category".to_string() } else { format!("{count} categories") }
+}
+
 fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings) -> Result<()> {
     let constraint = region.constraint();
     let list = |vars: &[Var]| if vars.is_empty() { "none".to_string() } else { names(vars).join(", ") };
@@ -223,7 +261,14 @@ fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings)
     };
     writeln!(out, "file       {file}")?;
     writeln!(out, "variables  {}", list(&constraint.reals))?;
-    writeln!(out, "booleans   {}", list(&constraint.booleans))?;
+    let categories = Category::all_of(constraint);
+    let in_none = |var: &&Var| !categories.iter().any(|category| category.variables().contains(var));
+    let alone: Vec<Var> = constraint.booleans.iter().filter(in_none).cloned().collect();
+    writeln!(out, "booleans   {}", list(&alone))?;
+    for (k, category) in categories.iter().enumerate() {
+        let label = if k == 0 { "categories" } else { "" };
+        writeln!(out, "{label:10} {}: {}", category.name(), category.values().join(", "))?;
+    }
     writeln!(out, "atoms      {}", constraint.formula.atoms().len())?;
     writeln!(out, "status     {}", findings.status.name())?;
     match &findings.status {
@@ -250,6 +295,10 @@ fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings)
     }
     if let Some(cells) = findings.cells {
         writeln!(out, "cells      {cells}")?;
+    }
+    if let Some(parts) = findings.parts {
+        let (booleans, groups) = (counted(alone.len(), "Boolean"), counted_categories(categories.len()));
+        writeln!(out, "parts      {parts}, of {booleans} and {groups}")?;
     }
     if let Some(volume) = &findings.volume {
         writeln!(out, "volume     {}", readable(volume))?;

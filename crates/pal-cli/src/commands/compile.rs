@@ -5,20 +5,23 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use pal::density::{Conditioning, Family};
+use pal::density::Conditioning;
+use pal_burn::AnyFamily;
 use serde::Serialize;
 
 use crate::family::FamilyOptions;
 use crate::input::Input;
-use crate::model_file::{check_output, names};
+use crate::model_file::check_output;
 use crate::numbers::{bound, finite};
+use crate::points::PointColumn;
 use crate::progress::Progress;
 use crate::{Global, Outcome, output};
 
 /// Compile a family of densities on a constraint
 ///
 /// Cuts the region into elements and computes the integrals that normalise its densities, whatever their parameters.
-/// `pal model` reads the file and adds parameters. No density of the family has mass outside the constraint.
+/// `pal model` reads the file and adds parameters. No density of the family has mass outside the constraint. A constraint
+/// with Boolean variables, categories or integers makes a family over all of them together.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal compile map.geojson --family spline --knots 14 --components 8 -o map.safetensors\n  \
@@ -41,12 +44,15 @@ pub struct Args {
 #[derive(Serialize)]
 struct Report<'a> {
     file: String,
-    variables: Vec<&'a str>,
+    variables: Vec<String>,
     family: &'a str,
     parameters: usize,
     components: usize,
     cells: usize,
     elements: usize,
+    /// The sets of cells on which the same assignments of the Boolean variables are allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<usize>,
     conditioning: Option<ConditioningReport>,
     seconds: f64,
     output: String,
@@ -68,24 +74,28 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let name = args.input.name();
     let region = args.input.region()?;
     let start = Instant::now();
-    let compile = || -> Result<(Family, Option<Conditioning>)> {
+    let compile = || -> Result<(AnyFamily, Option<Conditioning>)> {
         let _progress = Progress::waiting("compiling", !global.quiet);
         let family = args.family.compile(&region)?;
-        let conditioning = if args.check { args.family.conditioning(&family) } else { None };
+        let conditioning = if args.check { args.family.conditioning(family.base()) } else { None };
         Ok((family, conditioning))
     };
     let (compiled, conditioning) = compile().with_context(|| name.clone())?;
     let seconds = start.elapsed().as_secs_f64();
     output::replace(&args.output, &compiled.to_bytes().with_context(|| name.clone())?)?;
-    let support = compiled.support();
+    let support = compiled.base().support();
     let report = Report {
         file: name,
-        variables: names(compiled.constraint()),
+        variables: PointColumn::of(compiled.constraint()).into_iter().map(|column| column.name).collect(),
         family: args.family.name(),
         parameters: compiled.num_params(),
-        components: compiled.num_components(),
+        components: compiled.base().num_components(),
         cells: support.cells(),
         elements: support.elements(),
+        parts: match &compiled {
+            AnyFamily::Real(_) => None,
+            AnyFamily::Mixed(family) => Some(family.support().num_parts()),
+        },
         conditioning: conditioning.map(|c| ConditioningReport {
             start: known(c.start),
             basis: known(c.basis),
@@ -117,6 +127,9 @@ fn print(out: &mut impl Write, report: &Report, conditioning: Option<Conditionin
     writeln!(out, "components  {}", report.components)?;
     writeln!(out, "cells       {}", report.cells)?;
     writeln!(out, "elements    {}", report.elements)?;
+    if let Some(parts) = report.parts {
+        writeln!(out, "parts       {parts}")?;
+    }
     if let Some(Conditioning { start, basis, orthonormality }) = conditioning {
         let number = |condition: f64| known(condition).map_or("> 1e16".to_string(), bound);
         writeln!(out, "condition   {} at the start, {} in use", number(start), number(basis))?;

@@ -188,7 +188,7 @@ fn trajectories(args: &TrajectoriesArgs) -> Result<Report> {
     ensure!((1..=10_000).contains(&args.futures), "--futures {}: give between 1 and 10000", args.futures);
     ensure!(args.min_distance >= 0.0, "--min-distance {}: give at least 0", args.min_distance);
     let names = [args.time.clone(), x.clone(), y.clone()];
-    let dataset = Dataset::read(&args.data, ColumnNames { numbers: &names, text: Some(&args.track) })?;
+    let dataset = Dataset::read(&args.data, ColumnNames { numbers: &names, discrete: &[], text: Some(&args.track) })?;
     if let Some(at) = dataset.numbers.iter().position(|value| !value.is_finite()) {
         let place = dataset.place(at / 3);
         anyhow::bail!("{}: {place}, column `{}`: {}", args.data.display(), names[at % 3], dataset.numbers[at]);

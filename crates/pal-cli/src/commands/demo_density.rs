@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::demo::Named;
 use super::marginal::curve;
-use super::plot_density::{cells, values, within};
+use super::plot_density::{cells, within};
 use crate::family::{FamilyOptions, Gaussian, near_gaussians, squares_of};
 use crate::numbers::bound;
 use crate::picture::density::{DensityScene, render};
@@ -109,7 +109,7 @@ pub fn present(regions: &[Named; 3], directory: &Path, out: &mut impl Write, glo
     for example in &examples {
         let start = Instant::now();
         let typed = TypedFamily::try_parse_from([&["pal"], example.options].concat())?;
-        let family = typed.family.compile(&Region::new(example.constraint)?)?;
+        let family = typed.family.compile(&Region::new(example.constraint)?)?.base().clone();
         let model = Model::new(family.clone(), (example.params)(&family)?)?;
         let density = model.densities()?.pop().context("a model has a density")?;
         let row = example.row(&family, &density, directory, start, global)?;
@@ -152,7 +152,7 @@ impl Example<'_> {
             cells: cells(self.constraint, &progress)?,
             show_cells: false,
             y_down: false,
-            density: &|points| values(density, points),
+            density: &|points| density.log_prob(points).into_iter().map(f64::exp).collect(),
             samples: samples.chunks_exact(2).map(|p| [p[0], p[1]]).collect(),
             mode: Some(mode.point.clone()),
             marginals: if self.marginals { Some(vec![x?, y?]) } else { None },

@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use pal::region::Region;
 use serde::Serialize;
 
-use crate::learn::{DataReader, OtherMaps, RowConstraint, Saved, mean, parse_names};
-use crate::model_file::names;
+use crate::learn::{DataReader, OtherMaps, PointMembership, RowConstraint, Saved, mean, parse_names};
 use crate::numbers::finite;
+use crate::points::{PointColumn, column_names};
 use crate::progress::Progress;
 use crate::table::dataset::{self, Column};
 use crate::{Global, Outcome, output};
@@ -79,20 +78,23 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let _progress = Progress::waiting("evaluating", !global.quiet);
     let saved = Saved::load(&args.model)?;
     let mut columns = saved.columns();
+    let variables = PointColumn::of(saved.constraint());
     if let Some(inputs) = &args.inputs {
         let (given, wanted) = (inputs.len(), columns.inputs.len());
         ensure!(given == wanted, "--inputs: {given} columns, but the model has {wanted} inputs");
         columns.inputs.clone_from(inputs);
     }
     if let Some(outputs) = &args.outputs {
-        columns.replace_outputs(outputs, &names(saved.constraint()));
+        columns.replace_outputs(outputs, &column_names(&variables));
     }
-    columns.check(&names(saved.constraint()))?;
-    let membership = Region::new(saved.constraint())?.point_membership()?;
+    columns.check(&column_names(&variables))?;
+    let membership = PointMembership::new(saved.constraint())?;
     let (plan, map) = saved.regions();
     let reader = args.maps.reader(plan, map, &saved.columns(), &args.model)?;
     let constraint = reader.as_ref().map_or(RowConstraint::Same(&membership), RowConstraint::Own);
-    let source = DataReader { columns: &columns, group: None, constraint, drop_invalid: args.drop_invalid };
+    let points = columns.points(saved.constraint());
+    let source =
+        DataReader { columns: &columns, points: &points, group: None, constraint, drop_invalid: args.drop_invalid };
     let (data, _, dropped) = source.read(&args.data)?;
     ensure!(data.rows() > 0, "{}: no rows to evaluate", args.data.display());
     let logs = saved.log_prob(&data).with_context(|| name.clone())?;

@@ -5,19 +5,20 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use super::marginal::read_points;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{ModelArgument, variable_names};
+use crate::model_file::ModelArgument;
 use crate::options::{ConditionOptions, RowChoice, RowOption};
+use crate::points::{joined, numbers, width};
 use crate::progress::Progress;
+use crate::table::read_points;
 use crate::{Global, Outcome, table};
 
 /// Compute log-densities of points
 ///
 /// Points come from a table with a column for each variable. A table with column names may have them in any order, and
 /// other columns are ignored; a table without names must have the columns of the variables in the order of their
-/// declaration, which `pal check` prints. Outside the constraint the answer is minus infinity: `-inf` in tables, null in
-/// JSON.
+/// declaration, which `pal check` prints. Boolean variables are true or false, or 1 or 0; a category is a column of labels.
+/// Outside the constraint the answer is minus infinity: `-inf` in tables, null in JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal logprob model.safetensors --points points.csv\n  \
@@ -26,7 +27,7 @@ use crate::{Global, Outcome, table};
 pub struct Args {
     #[command(flatten)]
     model: ModelArgument,
-    /// The points, a .csv or .npy file; `-` reads CSV from standard input
+    /// The points, a .csv or .npy file, with Booleans and categories also .parquet; `-` reads CSV from standard input
     #[arg(long, value_name = "TABLE")]
     points: PathBuf,
     #[command(flatten)]
@@ -49,17 +50,17 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (rows, densities) = prepare().with_context(|| args.model.name())?;
     let Some(first) = densities.first() else { return Ok(Outcome::Done) };
-    let variables = variable_names(first.variables());
-    let width = variables.len();
-    let points = read_points(&args.points, &variables)?;
+    let columns = first.columns();
+    let width = width(&columns);
+    let points = read_points(&args.points, &columns)?;
     let many = args.row.or_first() == RowChoice::All;
-    let columns = with_row(many, [variables, vec!["log_density"]].concat());
+    let columns = with_row(many, joined(&[&columns, &numbers(&["log_density"])]));
     let listing = Listing { path: args.output.as_deref(), columns, noun: "point", start };
     let progress = Progress::of(points.rows() * rows.len(), "evaluating", !global.quiet);
     listing.write(global, |sink| {
         for (row, density) in rows.zip(&densities) {
             for part in points.values.chunks(PART * width) {
-                let answers = density.log_prob(part);
+                let answers = density.log_prob(part)?;
                 let lines = part.chunks_exact(width).zip(&answers);
                 let values = lines.flat_map(|(point, answer)| [point, &[*answer]].concat()).collect();
                 sink(&numbered(many.then_some(row), values, width + 1))?;

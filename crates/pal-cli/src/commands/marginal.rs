@@ -1,18 +1,18 @@
 //! `pal marginal`: exact marginal densities.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use pal::density::Density;
 use pal::query::Marginal;
 
-use crate::input;
+use crate::densities::{AnyDensity, AnyModel};
 use crate::listing::{Listing, numbered, with_row};
 use crate::model_file::ModelArgument;
 use crate::options::{ConditionOptions, RowChoice, RowOption};
+use crate::points::{PointColumn, joined, numbers, width};
 use crate::progress::Progress;
-use crate::table::{self, Table};
+use crate::table::{self, Table, read_points};
 use crate::{Global, Outcome};
 
 /// Compute exact marginal densities
@@ -21,12 +21,17 @@ use crate::{Global, Outcome};
 /// exact polynomial pieces. For several variables: the joint density at given points. A table of points with column
 /// names may have them in any order; without names the columns must be in the order of the --variable options. The
 /// answer is a table: CSV on standard output, or a file.
+///
+/// For Boolean variables and categories: the probabilities of all their values together. If --given has the values of all
+/// real variables, these are the probabilities at that point: what a classifier would say.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal marginal model.safetensors --variable x -o curve.csv\n  \
     pal marginal model.safetensors --variable x --quantiles 0.05,0.5,0.95\n  \
     pal marginal model.safetensors --variable x --at 0.5,1,2 --given y=2\n  \
-    pal marginal model.safetensors --variable x --variable y --points points.csv\n\n\
+    pal marginal model.safetensors --variable x --variable y --points points.csv\n  \
+    pal marginal trips.safetensors --variable mode --variable wet\n  \
+    pal marginal trips.safetensors --variable mode --given x=1.5,y=2\n\n\
     Exit codes: 0 done, 2 error")]
 pub struct Args {
     #[command(flatten)]
@@ -66,8 +71,8 @@ struct Question {
 /// The number of points of the curve inside every piece.
 const INSIDE: usize = 15;
 
-/// The names of columns, and values row by row.
-type Answer = (Vec<String>, Vec<f64>);
+/// The columns, and values row by row.
+type Answer = (Vec<PointColumn>, Vec<f64>);
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let start = Instant::now();
@@ -75,9 +80,14 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     table::check_output(args.output.as_deref())?;
     let model = args.model.load()?;
     let names: Vec<&str> = args.variables.iter().map(String::as_str).collect();
-    let points = args.question.points.as_deref().map(|path| read_points(path, &names)).transpose()?;
+    let discrete = args.discrete(&model)?;
+    let points = args.question.points.as_deref().map(|path| read_points(path, &numbers(&names))).transpose()?;
     let answer = || -> Result<Vec<(usize, Answer)>> {
         let rows = args.row.or_first().of(&model)?;
+        if let Some(columns) = &discrete {
+            let _progress = Progress::waiting("integrating", !global.quiet);
+            return args.tables(&model, columns);
+        }
         let densities = {
             let _progress = Progress::waiting("preparing", !global.quiet);
             args.condition.densities(&model, rows.clone())?
@@ -91,17 +101,26 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         rows.zip(&densities).map(answer).collect()
     };
     let answers = answer().with_context(|| args.model.name())?;
-    // RowChoice may differ in the degree of their pieces.
-    let widest =
-        answers.iter().map(|(_, (names, _))| names).max_by_key(|names| names.len()).cloned().unwrap_or_default();
+    // Rows may differ in the degree of their pieces.
+    let widest = answers
+        .iter()
+        .map(|(_, (columns, _))| columns)
+        .max_by_key(|columns| columns.len())
+        .cloned()
+        .unwrap_or_default();
     let many = args.row.or_first() == RowChoice::All;
-    let columns = with_row(many, widest.iter().map(String::as_str).collect());
-    let noun = if args.question.pieces { "piece" } else { "point" };
+    let most = width(&widest);
+    let columns = with_row(many, widest);
+    let noun = match (args.question.pieces, &discrete) {
+        (true, _) => "piece",
+        (false, Some(_)) => "value",
+        (false, None) => "point",
+    };
     let listing = Listing { path: args.output.as_deref(), columns, noun, start };
     listing.write(global, |sink| {
-        for (row, (names, values)) in &answers {
-            let values = padded(values, names.len(), widest.len());
-            sink(&numbered(many.then_some(*row), values, widest.len()))?;
+        for (row, (columns, values)) in &answers {
+            let values = padded(values, width(columns), most);
+            sink(&numbered(many.then_some(*row), values, most))?;
         }
         Ok(())
     })?;
@@ -113,20 +132,6 @@ fn padded(values: &[f64], from: usize, to: usize) -> Vec<f64> {
     values.chunks_exact(from.max(1)).flat_map(|row| row.iter().copied().chain(vec![0.0; to - from])).collect()
 }
 
-/// Reads the points of a table, with columns in the order of `names`.
-pub fn read_points(path: &Path, names: &[&str]) -> Result<Table> {
-    let table = Table::read(path)?;
-    let select = || -> Result<Table> {
-        let points = table.select(names)?;
-        if let Some(at) = points.values.iter().position(|value| value.is_nan()) {
-            let (row, name) = (at / names.len(), names[at % names.len()]);
-            bail!("row {row} (counted from 0), `{name}`: NaN; give numbers");
-        }
-        Ok(points)
-    };
-    select().with_context(|| input::name(path))
-}
-
 fn parse_number(text: &str) -> Result<f64> {
     let number: f64 = text.trim().parse().map_err(|_| anyhow!("not a number; give numbers with commas in between"))?;
     ensure!(!number.is_nan(), "NaN is no position");
@@ -134,6 +139,74 @@ fn parse_number(text: &str) -> Result<f64> {
 }
 
 impl Args {
+    /// Returns the columns of the variables if they are Boolean variables and categories.
+    fn discrete(&self, model: &AnyModel) -> Result<Option<Vec<PointColumn>>> {
+        let columns = PointColumn::of(model.constraint());
+        let found: Vec<&PointColumn> = self
+            .variables
+            .iter()
+            .filter_map(|name| columns.iter().find(|column| column.name == *name && !column.is_number()))
+            .collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        if found.len() < self.variables.len() {
+            bail!(
+                "--variable: `{}` has a table of probabilities and others a density; ask about real variables with \
+                 --given {}=VALUE instead",
+                found[0].name,
+                found[0].name
+            );
+        }
+        let question = &self.question;
+        let others = [
+            ("--at", !question.at.is_empty()),
+            ("--points", question.points.is_some()),
+            ("--quantiles", !question.quantiles.is_empty()),
+            ("--pieces", question.pieces),
+        ];
+        if let Some((option, _)) = others.iter().find(|(_, given)| *given) {
+            bail!("{option} is for real variables; the values of `{}` have probabilities", found[0].name);
+        }
+        for (k, column) in found.iter().enumerate() {
+            ensure!(!found[..k].contains(column), "--variable: `{}` is named twice", column.name);
+        }
+        Ok(Some(found.into_iter().cloned().collect()))
+    }
+
+    /// The probabilities of all values of some Boolean variables and categories, under the rows that are asked about.
+    fn tables(&self, model: &AnyModel, columns: &[PointColumn]) -> Result<Vec<(usize, Answer)>> {
+        let rows = self.row.or_first().of(model)?;
+        let reals = &model.constraint().reals;
+        let mut known = self.condition.given().known(&PointColumn::of(model.constraint()))?;
+        // Known values of all reals are a point, at which the values have probabilities too.
+        let of = |var: &pal::formula::Var| known.reals.iter().find(|(name, _)| name == var.name()).map(|(_, x)| *x);
+        let point: Option<Vec<f64>> = reals.iter().map(of).collect();
+        if point.is_some() {
+            known.reals.clear();
+        }
+        let densities = self.condition.conditioned(model, rows.clone())?;
+        let mut answers = Vec::new();
+        for (row, density) in rows.zip(densities) {
+            let density = density.given(&known).context("--given")?;
+            // Columns of what is left: known variables have none.
+            let left = density.columns();
+            let own: Vec<PointColumn> = columns
+                .iter()
+                .map(|column| {
+                    let found = left.iter().find(|own| own.name == column.name);
+                    found.cloned().with_context(|| format!("--variable: the value of `{}` is given", column.name))
+                })
+                .collect::<Result<_>>()?;
+            let values = density.table(&own, point.as_deref())?;
+            let shown: Vec<PointColumn> = own.iter().map(PointColumn::alone).collect();
+            let parts: Vec<&[PointColumn]> = shown.iter().map(std::slice::from_ref).collect();
+            let probability = numbers(&["probability"]);
+            answers.push((row, (joined(&[&parts[..], &[&probability]].concat()), values)));
+        }
+        Ok(answers)
+    }
+
     /// Fails if something else than the joint density of several variables is asked for.
     fn check_question(&self) -> Result<()> {
         let question = &self.question;
@@ -146,18 +219,15 @@ impl Args {
         if let Some((option, _)) = alone.iter().find(|(_, given)| *given) {
             bail!("--variable {second}: {option} is for one variable; for the joint density of several give --points");
         }
-        ensure!(
-            question.points.is_some(),
-            "the joint density of several variables needs --points: a table with their columns"
-        );
         Ok(())
     }
 
-    fn answer(&self, density: &Density, names: &[&str], points: Option<&Table>) -> Result<Answer> {
+    fn answer(&self, density: &AnyDensity, names: &[&str], points: Option<&Table>) -> Result<Answer> {
         let [name] = names else {
-            let points = points.context("no points")?;
+            let points =
+                points.context("the joint density of several variables needs --points: a table with their columns")?;
             let values = density.marginal_density(names, &points.values)?;
-            let columns = names.iter().map(|name| name.to_string()).chain(["density".to_string()]).collect();
+            let columns = numbers(&[names, &["density"]].concat());
             let rows = points.values.chunks_exact(names.len()).zip(values);
             return Ok((columns, rows.flat_map(|(point, value)| [point, &[value]].concat()).collect()));
         };
@@ -171,13 +241,13 @@ impl Args {
             for p in &question.quantiles {
                 values.extend([*p, marginal.quantile(*p).context("--quantiles")?]);
             }
-            return Ok((vec!["probability".to_string(), name.to_string()], values));
+            return Ok((numbers(&["probability", name]), values));
         }
         let positions: Vec<f64> = match points {
             Some(table) => table.values.clone(),
             None => question.at.clone(),
         };
-        let columns = [name, "density", "cdf"].map(str::to_string).to_vec();
+        let columns = numbers(&[name, "density", "cdf"]);
         let values = if positions.is_empty() && points.is_none() {
             curve(&marginal).into_iter().flat_map(|(y, value)| [y, value, marginal.cdf(y)]).collect()
         } else {
@@ -216,7 +286,8 @@ fn pieces(marginal: &Marginal) -> Answer {
     let pieces: Vec<_> = marginal.pieces().collect();
     let most = pieces.iter().map(|piece| piece.legendre.len()).max().unwrap_or(0);
     let coefficients = (0..most).map(|k| format!("legendre{k}"));
-    let columns = ["low", "high"].map(str::to_string).into_iter().chain(coefficients).collect();
+    let names: Vec<String> = ["low", "high"].map(str::to_string).into_iter().chain(coefficients).collect();
+    let columns = numbers(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let row = |piece: &pal::query::MarginalPiece| {
         let coefficients = piece.legendre.iter().copied();
         let filled = coefficients.chain(std::iter::repeat(0.0)).take(most);

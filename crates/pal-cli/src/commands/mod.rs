@@ -21,6 +21,7 @@ mod moment_table;
 pub mod moments;
 pub mod plot;
 mod plot_density;
+mod plot_panels;
 pub mod predict;
 pub mod query;
 pub mod sample;

@@ -6,17 +6,20 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use pal::query::{Mode, ModeOptions, ModeStop};
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::model_file::{ModelArgument, variable_names};
+use crate::model_file::ModelArgument;
 use crate::numbers::{bound, finite};
 use crate::options::{ConditionOptions, RowOption};
+use crate::points::{PointColumn, column_names};
 use crate::progress::Progress;
 use crate::{Global, Outcome, limits, output};
 
 /// Find the most likely point, with a certificate
 ///
 /// Searches for the point of largest density under every row of the model, until no point can be better by more than
-/// the gap. The upper bound holds however the search ended. Coordinates are in the order of the variables.
+/// the gap. The upper bound holds however the search ended. Coordinates are in the order of the variables: reals first,
+/// then Boolean variables and categories.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal mode model.safetensors\n  \
@@ -49,7 +52,7 @@ fn parse_gap(text: &str) -> Result<f64> {
 struct Line<'a> {
     row: usize,
     variables: &'a [&'a str],
-    point: &'a [f64],
+    point: Vec<Value>,
     log_density: Option<f64>,
     log_upper: Option<f64>,
     gap: Option<f64>,
@@ -91,12 +94,12 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         if limited {
             outcome = Outcome::Stopped;
         }
-        let variables = variable_names(density.variables());
+        let columns = density.columns();
         if global.json {
             let line = Line {
                 row,
-                variables: &variables,
-                point: &mode.point,
+                variables: &column_names(&columns),
+                point: columns.iter().map(|column| column.field(&mode.point).coordinate()).collect(),
                 log_density: finite(mode.log_density),
                 log_upper: finite(mode.log_upper),
                 gap: finite(mode.gap),
@@ -109,18 +112,18 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             if row > rows.start {
                 writeln!(out)?;
             }
-            print(&mut out, row, &variables, &mode, stop)?;
+            print(&mut out, row, &columns, &mode, stop)?;
         }
         out.flush()?;
     }
     Ok(outcome)
 }
 
-fn print(out: &mut impl Write, row: usize, variables: &[&str], mode: &Mode, stop: &str) -> Result<()> {
+fn print(out: &mut impl Write, row: usize, columns: &[PointColumn], mode: &Mode, stop: &str) -> Result<()> {
     writeln!(out, "row          {row}")?;
-    for (k, (name, value)) in variables.iter().zip(&mode.point).enumerate() {
+    for (k, column) in columns.iter().enumerate() {
         let head = if k == 0 { "point" } else { "" };
-        writeln!(out, "{head:<12} {name} = {value}")?;
+        writeln!(out, "{head:<12} {} = {}", column.name, column.field(&mode.point))?;
     }
     writeln!(out, "log-density  {}", mode.log_density)?;
     writeln!(out, "upper bound  {}", mode.log_upper)?;

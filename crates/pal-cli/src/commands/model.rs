@@ -4,9 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::{DensityError, Family, Model};
+use pal::density::DensityError;
+use pal_burn::AnyFamily;
 use serde::Serialize;
 
+use crate::densities::AnyModel;
 use crate::input;
 use crate::model_file::{check_output, load_family};
 use crate::numbers::counted;
@@ -71,16 +73,16 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             let size = rows.checked_mul(family.num_params());
             ensure!(size.is_some_and(|size| size <= MOST), "--rows {rows}: too many parameters; make several models");
             let params = family.random_params(rows, seed.unwrap_or(0));
-            Model::new(family, params).with_context(|| args.file.display().to_string())?
+            AnyModel::new(family, params).with_context(|| args.file.display().to_string())?
         }
     };
     conclude(&model, &args.output, global)
 }
 
 /// Writes a model and reports what was written.
-pub fn conclude(model: &Model, path: &Path, global: Global) -> Result<Outcome> {
+pub fn conclude(model: &AnyModel, path: &Path, global: Global) -> Result<Outcome> {
     output::replace(path, &model.to_bytes()?)?;
-    let (rows, parameters) = (model.rows(), model.family().num_params());
+    let (rows, parameters) = (model.rows(), model.num_params());
     let output = path.display().to_string();
     let mut out = output::stdout();
     if global.json {
@@ -95,9 +97,9 @@ pub fn conclude(model: &Model, path: &Path, global: Global) -> Result<Outcome> {
 
 /// Makes a model with the parameters of a table. Errors name the table, the row, counted from 0 as `--row` does, and
 /// the column by its name or counted from 1.
-fn from_table(family: Family, path: &Path) -> Result<Model> {
+fn from_table(family: AnyFamily, path: &Path) -> Result<AnyModel> {
     let table = Table::read(path)?;
-    let make = || -> Result<Model> {
+    let make = || -> Result<AnyModel> {
         let wanted = family.num_params();
         ensure!(
             table.columns == wanted,
@@ -106,7 +108,7 @@ fn from_table(family: Family, path: &Path) -> Result<Model> {
             counted(wanted, "parameter")
         );
         ensure!(table.rows() > 0, "no rows; give one row of parameters per density");
-        match Model::new(family, table.values.clone()) {
+        match AnyModel::new(family, table.values.clone()) {
             Ok(model) => Ok(model),
             Err(DensityError::Parameter { row, column, value }) => {
                 let name = match &table.names {

@@ -4,13 +4,14 @@ use std::io::{IsTerminal, Write};
 use std::ops::Range;
 
 use anyhow::{Context, Result, bail};
-use pal::density::{Density, Family, Model};
+use pal::density::{Family, Model};
 use pal::formula::Var;
 use pal::polynomial::Polynomial;
 use pal::query::{Entropy, EntropyOptions};
 use serde::Serialize;
 
-use crate::model_file::{ModelArgument, variable_names};
+use crate::densities::AnyDensity;
+use crate::model_file::ModelArgument;
 use crate::numbers::{bound, finite};
 use crate::options::condition::shortened;
 use crate::options::{ConditionOptions, RowOption};
@@ -21,7 +22,8 @@ use crate::{Global, Outcome, output};
 ///
 /// For every row of the model: mean and standard deviation of all variables, their covariance matrix, the expectations
 /// of given polynomials, and the differential entropy in nats with an estimate of its error. All of them are computed
-/// as integrals, not estimated from samples. Rows and columns are in the order of the variables.
+/// as integrals, not estimated from samples. Rows and columns are in the order of the variables. Boolean variables and the
+/// values of categories count as 0 and 1, so that their means are probabilities; polynomials are in real variables.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal moments model.safetensors\n  \
@@ -55,9 +57,9 @@ fn parse_tolerance(text: &str) -> Result<f64> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct Line {
     row: usize,
-    variables: Vec<&'a str>,
+    variables: Vec<String>,
     mean: Vec<f64>,
     standard_deviation: Vec<f64>,
     covariance: Vec<Vec<f64>>,
@@ -84,11 +86,9 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.or_all().of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
-        let many = args.condition.is_empty()
-            && model.regions().is_none()
-            && densities.len() >= MANY
-            && is_small(model.family());
-        let known = if many { Some(args.batch(&model, rows.clone())?) } else { None };
+        let together = args.condition.is_empty() && densities.len() >= MANY;
+        let many = model.as_real().filter(|model| together && model.regions().is_none() && is_small(model.family()));
+        let known = many.map(|model| args.batch(model, rows.clone())).transpose()?;
         Ok::<_, anyhow::Error>((rows, densities, known))
     };
     let (rows, densities, known) = prepare().with_context(|| args.model.name())?;
@@ -172,7 +172,7 @@ impl Args {
     }
 
     /// Computes the integrals of one density.
-    fn integrals(density: &Density, polynomials: &[Polynomial]) -> Result<Integrals> {
+    fn integrals(density: &AnyDensity, polynomials: &[Polynomial]) -> Result<Integrals> {
         let expectation = |polynomial| density.expectation(polynomial).context("--poly");
         Ok(Integrals {
             mean: density.mean(),
@@ -182,9 +182,10 @@ impl Args {
         })
     }
 
-    fn line<'a>(&self, row: usize, density: &'a Density, known: Option<&Integrals>) -> Result<Line<'a>> {
-        let n = density.variables().len();
-        let polynomials = self.parse(density.variables())?;
+    fn line(&self, row: usize, density: &AnyDensity, known: Option<&Integrals>) -> Result<Line> {
+        let variables = density.number_names();
+        let n = variables.len();
+        let polynomials = self.parse(&density.reals())?;
         let own;
         let Integrals { mean, standard_deviation, covariance, expectations } = match known {
             Some(known) => known,
@@ -199,10 +200,10 @@ impl Args {
         };
         let covariance: Vec<Vec<f64>> = covariance.chunks(n).map(<[f64]>::to_vec).collect();
         let options = EntropyOptions { tolerance: self.tolerance, ..EntropyOptions::default() };
-        let entropy = self.entropy.then(|| density.entropy(&options));
+        let entropy = if self.entropy { Some(density.entropy(&options).context("--entropy")?) } else { None };
         Ok(Line {
             row,
-            variables: variable_names(density.variables()),
+            variables,
             mean: mean.clone(),
             standard_deviation: standard_deviation.clone(),
             covariance,

@@ -22,6 +22,9 @@ use crate::{Global, Outcome, output};
 /// A constraint is drawn with its cells in different colours, a model as a heat map; what is forbidden is hatched. The
 /// first variable runs across, the second up, on axes of equal scale. An existing file is replaced only when the
 /// picture is complete.
+///
+/// A model over Boolean variables and categories has a panel for each assignment of them with mass, the most probable
+/// first and at most 12: the density given the assignment, whose probability is under the title. --given leaves fewer.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal plot region.smt2 -o region.png\n  \

@@ -9,14 +9,18 @@ use pal::formula::{Constraint, Formula, Var};
 use pal::query::{ModeOptions, ModeStop};
 use pal::region::Region;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::marginal::curve;
+use super::plot_panels::{self, PanelReport};
+use crate::densities::AnyDensity;
 use crate::model_file;
 use crate::numbers::{counted, finite};
 use crate::options::condition::parse_term;
 use crate::options::{GivenOptions, RowChoice, RowOption};
 use crate::picture::CellShape;
-use crate::picture::density::{DensityScene, render};
+use crate::picture::Point;
+use crate::picture::density::{DensityFunction, DensityScene, render};
 use crate::picture::file::PictureFormat;
 use crate::progress::Progress;
 
@@ -27,19 +31,19 @@ pub struct DensityOptions {
     row: RowOption,
     /// Model: draw this many samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    samples: Option<u32>,
+    pub samples: Option<u32>,
     /// Model: the seed of the samples
     #[arg(long, value_name = "S", default_value_t = 0)]
-    seed: u64,
+    pub seed: u64,
     /// Model: mark the most likely point
     #[arg(long)]
-    mode: bool,
+    pub mode: bool,
     /// Model: draw the marginal densities at the sides
     #[arg(long)]
     marginals: bool,
     /// Model: outline an event, an SMT-LIB term such as "(<= x 1)", and tell its probability
     #[arg(long, value_name = "TERM")]
-    event: Option<String>,
+    pub event: Option<String>,
     #[command(flatten)]
     given: GivenOptions,
     /// Model: outline the cells of the region
@@ -71,8 +75,11 @@ pub struct Report {
     pub row: usize,
     pub cells: usize,
     pub samples: usize,
-    pub mode: Option<Vec<f64>>,
+    pub mode: Option<Vec<Value>>,
     pub probability: Option<f64>,
+    /// The panels of a picture over Boolean variables, the most probable first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub panels: Vec<PanelReport>,
     pub width: u32,
     pub seconds: f64,
 }
@@ -81,11 +88,19 @@ impl Report {
     /// The report as a line of text.
     pub fn line(&self) -> String {
         let mut line = format!("{}: density on {}", self.output, counted(self.cells, "cell"));
+        if !self.panels.is_empty() {
+            line += &format!(" in {}", counted(self.panels.len(), "panel"));
+        }
         if self.samples > 0 {
             line += &format!(", {}", counted(self.samples, "sample"));
         }
         if let Some(mode) = &self.mode {
-            let numbers: Vec<String> = mode.iter().map(|value| format!("{value:.6}")).collect();
+            let shown = |value: &Value| match (value.as_f64(), value.as_str()) {
+                (Some(number), _) => format!("{number:.6}"),
+                (None, Some(label)) => label.to_string(),
+                (None, None) => value.to_string(),
+            };
+            let numbers: Vec<String> = mode.iter().map(shown).collect();
             line += &format!(", mode at ({})", numbers.join(", "));
         }
         if let Some(probability) = self.probability {
@@ -120,9 +135,16 @@ pub fn draw(
         let rows = options.row.or_first();
         ensure!(rows != RowChoice::All, "--row all: a picture shows one density; give the number of its row");
         let row = rows.of(&model)?.start;
-        let density = options.given.fix(model.density(row)?)?;
-        let subtitle = settings.title.as_ref().map(|_| model.family().kind().description() + &options.given.text());
-        let (mut report, picture) = options.picture(&density, subtitle, settings, progress)?;
+        let mut densities = model.densities(row..row + 1, None)?;
+        let density = densities.pop().context("one row of parameters makes one density")?;
+        let described = model.family().base().kind().description() + &options.given.text();
+        let (mut report, picture) = match options.given.fix(density)? {
+            AnyDensity::Real(density) => {
+                let subtitle = settings.title.as_ref().map(|_| described);
+                options.picture(&density, subtitle, settings, progress)?
+            }
+            AnyDensity::Mixed(density) => plot_panels::picture(options, &density, settings, progress)?,
+        };
         report.row = row;
         report.seconds = start.elapsed().as_secs_f64();
         Ok((report, picture))
@@ -143,9 +165,28 @@ pub fn within(constraint: &Constraint, event: &Formula) -> Constraint {
     Constraint { formula: constraint.formula.clone() & event.clone(), ..constraint.clone() }
 }
 
-/// Returns the densities at points.
-pub fn values(density: &Density, points: &[f64]) -> Vec<f64> {
-    density.log_prob(points).into_iter().map(f64::exp).collect()
+/// Returns the densities at points; 0 where there is none.
+pub fn values(density: &AnyDensity, points: &[f64]) -> Vec<f64> {
+    let logs = density.log_prob(points);
+    let count = points.len() / density.number_names().len().max(1);
+    logs.map_or_else(|_| vec![0.0; count], |logs| logs.into_iter().map(f64::exp).collect())
+}
+
+/// Returns points over one or two variables as places in the plane.
+pub fn on_page(points: &[f64], n: usize) -> Vec<Point> {
+    points.chunks_exact(n).map(|p| [p[0], p.get(1).copied().unwrap_or(0.0)]).collect()
+}
+
+/// What is drawn on top of a density and around it.
+pub struct Marks {
+    pub title: Option<String>,
+    pub subtitle: Option<String>,
+    pub samples: Vec<Point>,
+    pub mode: Option<Vec<f64>>,
+    /// The event whose outline is drawn, over the variables of the picture.
+    pub event: Option<Formula>,
+    /// The probability of the event.
+    pub probability: Option<f64>,
 }
 
 impl DensityOptions {
@@ -157,10 +198,9 @@ impl DensityOptions {
         progress: &Progress,
     ) -> Result<(Report, Vec<u8>)> {
         let (whole, density) = (density, &density.in_free_coordinates());
-        let (all, constraint) = (whole.constraint(), &*density.constraint());
+        let all = whole.constraint();
         let n = density.dimension();
-        ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
-        ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
+        self.check_dimension(n)?;
         let event = self.event.as_ref().map(|text| parse_term("--event", text, &all)).transpose()?;
         let probability = event.as_ref().map(|event| whole.probability(event)).transpose()?;
         // On a flat the picture is one of the free variables.
@@ -170,48 +210,78 @@ impl DensityOptions {
             None => Vec::new(),
             Some(count) => density.sample(count as usize, self.seed)?,
         };
-        let mode = if self.mode { Some(self.find_mode(density)?) } else { None };
+        let density = AnyDensity::Real(density.clone());
+        let mode = if self.mode { Some(self.find_mode(&density)?) } else { None };
+        let marks = Marks {
+            title: settings.title.clone(),
+            subtitle,
+            samples: on_page(&samples, n),
+            mode: mode.clone(),
+            event,
+            probability,
+        };
+        let values = |points: &[f64]| values(&density, points);
+        let scene = self.scene(&density, &values, marks, settings, progress)?;
+        let report = Report {
+            output: settings.path.display().to_string(),
+            row: 0,
+            cells: scene.cells.len(),
+            samples: samples.len() / n,
+            mode: mode.map(|point| point.into_iter().map(Value::from).collect()),
+            probability: probability.and_then(finite),
+            panels: Vec::new(),
+            width: settings.width,
+            seconds: 0.0,
+        };
+        Ok((report, render(&scene, settings.kind, settings.width)?))
+    }
+
+    /// Returns the scene of a density over one or two real variables and nothing else.
+    pub fn scene<'a>(
+        &self,
+        density: &AnyDensity,
+        values: &'a DensityFunction<'a>,
+        marks: Marks,
+        settings: &PictureSettings,
+        progress: &Progress,
+    ) -> Result<DensityScene<'a>> {
+        let constraint = density.constraint();
         let marginals = match self.marginals {
             false => None,
             true => Some(
                 constraint.reals.iter().map(|var| Ok(curve(&density.marginal(var.name())?))).collect::<Result<_>>()?,
             ),
         };
-        let shapes = cells(constraint, progress)?;
-        let report = Report {
-            output: settings.path.display().to_string(),
-            row: 0,
-            cells: shapes.len(),
-            samples: samples.len() / n,
-            mode: mode.clone(),
-            probability: probability.and_then(finite),
-            width: settings.width,
-            seconds: 0.0,
-        };
-        let scene = DensityScene {
-            title: settings.title.clone(),
-            subtitle,
+        Ok(DensityScene {
+            title: marks.title,
+            subtitle: marks.subtitle,
             axes: constraint.reals.iter().map(Var::to_string).collect(),
-            cells: shapes,
+            cells: cells(&constraint, progress)?,
             show_cells: self.cells,
             y_down: settings.y_down,
-            density: &|points| values(density, points),
-            samples: samples.chunks_exact(n).map(|p| [p[0], p.get(1).copied().unwrap_or(0.0)]).collect(),
-            mode,
+            density: values,
+            samples: marks.samples,
+            mode: marks.mode,
             marginals,
-            event: match &event {
+            event: match &marks.event {
                 None => Vec::new(),
-                Some(event) => cells(&within(constraint, event), progress)?,
+                Some(event) => cells(&within(&constraint, event), progress)?,
             },
-            event_text: probability.zip(self.event.as_deref()).map(|(p, event)| {
+            event_text: marks.probability.zip(self.event.as_deref()).map(|(p, event)| {
                 let name = if event.chars().count() <= LEGIBLE { event } else { "event" };
                 format!("{name}, probability {p:.4}")
             }),
-        };
-        Ok((report, render(&scene, settings.kind, settings.width)?))
+        })
     }
 
-    fn find_mode(&self, density: &Density) -> Result<Vec<f64>> {
+    /// Fails if a density over so many real variables has no such picture.
+    pub fn check_dimension(&self, n: usize) -> Result<()> {
+        ensure!(n <= 2, "a picture needs 1 or 2 variables, this density has {n}; fix the others with --given");
+        ensure!(n == 2 || !self.marginals, "--marginals: over one variable the curve is the marginal; leave it out");
+        Ok(())
+    }
+
+    pub fn find_mode(&self, density: &AnyDensity) -> Result<Vec<f64>> {
         let found = density.mode(&ModeOptions { gap: 1e-4, ..ModeOptions::default() })?;
         // The star may be off by less than its size, but not be at another place.
         if matches!(found.stop, ModeStop::NodeLimit | ModeStop::TimeLimit) && found.gap > 0.01 {

@@ -8,6 +8,7 @@ use pal::density::DensityError;
 use super::model;
 use crate::learn::{Data, MapNames, OtherMaps, Saved, parse_names};
 use crate::model_file::check_output;
+use crate::points::{self, PointColumn};
 use crate::progress::Progress;
 use crate::table::dataset::{ColumnNames, Dataset};
 use crate::{Global, Outcome};
@@ -58,7 +59,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let mut columns = inputs.clone();
     columns.extend(reader.as_ref().map_or_else(Vec::new, |reader| reader.columns()));
     let text = reader.as_ref().and_then(|reader| reader.plan().map.as_deref());
-    let dataset = Dataset::read(&args.data, ColumnNames { numbers: &columns, text })?;
+    let dataset = Dataset::read(&args.data, ColumnNames { numbers: &columns, discrete: &[], text })?;
     let width = columns.len();
     let place = |row: usize| format!("{}: {}", args.data.display(), dataset.place(row));
     if let Some(at) = dataset.numbers.iter().position(|value| !value.is_finite()) {
@@ -82,7 +83,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         regions = Some(own);
     }
     // Only the inputs are used; the points give the number of rows.
-    let dimension = known.outputs.len();
+    let dimension = points::width(&PointColumn::of(saved.constraint()));
     let data = Data { points: vec![0.0; dataset.rows() * dimension], dimension, inputs: values, regions };
     let model = saved.densities(&data).map_err(|error| match error.downcast_ref() {
         Some(DensityError::RowsWithoutVolume(rows)) => {

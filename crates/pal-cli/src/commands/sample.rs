@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::{Density, RegionForms};
+use pal::density::RegionForms;
 use pal::query::{QueryError, Sampler};
 
+use crate::densities::AnyDensity;
 use crate::listing::{Listing, numbered, with_row};
-use crate::model_file::{ModelArgument, variable_names};
+use crate::model_file::ModelArgument;
 use crate::numbers::counted;
 use crate::options::{ConditionOptions, RowChoice, RowOption};
+use crate::points::{column_names, width};
 use crate::progress::Progress;
 use crate::table::{self, Sink, Table};
 use crate::{Global, Outcome, input, limits, output};
@@ -19,7 +21,8 @@ use crate::{Global, Outcome, input, limits, output};
 /// Draw independent samples
 ///
 /// Samples are exact draws, without rejection and without burn-in, and satisfy the constraint. Columns are in the order
-/// of the variables and have their names. The same seed gives the same samples for any number of threads, and a longer
+/// of the variables and have their names: reals first, then Boolean variables, as true or false, and categories, as
+/// labels. Arrays (.npy) have a column of 0 and 1 for each Boolean variable and each value of a category. The same seed gives the same samples for any number of threads, and a longer
 /// run begins with the samples of a shorter one.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -69,7 +72,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     if args.map_coordinates {
         ensure!(
-            model.regions().is_some(),
+            model.as_real().is_some_and(|model| model.regions().is_some()),
             "--map-coordinates: {} has no windows; its coordinates are those of the constraint",
             args.model.name()
         );
@@ -78,39 +81,49 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             "--map-coordinates needs all local coordinates, and --given takes one away"
         );
     }
-    let prepare = || -> Result<(Vec<usize>, Vec<Density>, Vec<Sampler>)> {
+    let prepare = || {
         let _progress = Progress::waiting("preparing", !global.quiet);
         let rows = args.row.or_first().of(&model)?;
         let densities = args.condition.densities(&model, rows.clone())?;
-        let samplers = densities.iter().map(Density::sampler).collect::<Result<_, _>>()?;
-        Ok((rows.collect(), densities, samplers))
+        let samplers = densities.iter().map(AnyDensity::sampler).collect::<Result<Vec<_>>>()?;
+        Ok::<_, anyhow::Error>((rows.collect::<Vec<usize>>(), densities, samplers))
     };
     let (rows, densities, samplers) = prepare().with_context(|| args.model.name())?;
     let (Some(density), Some(sampler)) = (densities.first(), samplers.first()) else { return Ok(Outcome::Done) };
-    let variables = variable_names(density.variables());
-    let uniforms = args.uniforms.as_deref().map(|path| read_uniforms(path, sampler, &variables)).transpose()?;
+    let columns = density.columns();
+    let uniforms = match (&args.uniforms, sampler) {
+        (None, _) => None,
+        (Some(path), Some(sampler)) => Some(read_uniforms(path, sampler, &column_names(&columns))?),
+        (Some(_), None) => bail!("--uniforms is for densities over real variables; this one has others too"),
+    };
     let count = match &uniforms {
         Some(table) => table.rows() as u64,
         None => args.count,
     };
     let many = args.row.or_first() == RowChoice::All;
-    let (width, uniform) = (variables.len(), sampler.uniforms());
-    let listing = Listing { path: args.output.as_deref(), columns: with_row(many, variables), noun: "sample", start };
-    let local = if args.map_coordinates { model.regions().map(RegionForms::regions) } else { None };
+    let (width, uniform) = (width(&columns), sampler.as_ref().map_or(0, Sampler::uniforms));
+    let listing = Listing { path: args.output.as_deref(), columns: with_row(many, columns), noun: "sample", start };
+    let windows = model.as_real().and_then(|model| model.regions()).map(RegionForms::regions);
+    let local = if args.map_coordinates { windows } else { None };
     let interrupted = limits::listen();
     let watched = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
     let total = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(rows.len());
     let progress = Progress::of(total, "sampling", !global.quiet && !watched);
     let written = listing.write(global, |sink: &mut Sink| {
-        for (row, sampler) in rows.iter().zip(&samplers) {
-            for first in (0..count).step_by(PART as usize) {
+        for ((row, density), sampler) in rows.iter().zip(&densities).zip(&samplers) {
+            // Without a sampler all samples of a row are drawn at once.
+            let part = if sampler.is_some() { PART } else { count };
+            for first in (0..count).step_by(usize::try_from(part).unwrap_or(usize::MAX)) {
                 if interrupted.load(Ordering::SeqCst) {
                     bail!("interrupted");
                 }
-                let size = PART.min(count - first) as usize;
-                let samples = match &uniforms {
-                    None => sampler.sample_from(first, size, args.seed),
-                    Some(table) => sampler.transform(&table.values[first as usize * uniform..][..size * uniform])?,
+                let size = part.min(count - first) as usize;
+                let samples = match (sampler, &uniforms) {
+                    (None, _) => density.sample(size, args.seed)?,
+                    (Some(sampler), None) => sampler.sample_from(first, size, args.seed),
+                    (Some(sampler), Some(table)) => {
+                        sampler.transform(&table.values[first as usize * uniform..][..size * uniform])?
+                    }
                 };
                 let samples = match local {
                     None => samples,

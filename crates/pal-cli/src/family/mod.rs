@@ -12,7 +12,9 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use pal::density::{Conditioning, DensityError, Family, Settings};
 use pal::kernel::KernelSettings;
+use pal::mixed::MixedFamily;
 use pal::region::Region;
+use pal_burn::AnyFamily;
 
 use knots_at::KnotsAt;
 
@@ -232,13 +234,13 @@ impl FamilyOptions {
     }
 
     /// Compiles the family on a region.
-    pub fn compile(&self, region: &Region) -> Result<Family> {
+    pub fn compile(&self, region: &Region) -> Result<AnyFamily> {
         self.compile_for(region, false)
     }
 
     /// Compiles the family on a region, for a network that speaks through a Student t head or gives the parameters
     /// itself.
-    pub fn compile_for(&self, region: &Region, student_t_head: bool) -> Result<Family> {
+    pub fn compile_for(&self, region: &Region, student_t_head: bool) -> Result<AnyFamily> {
         let whole;
         let region = match &self.shared.free {
             None => region,
@@ -248,8 +250,9 @@ impl FamilyOptions {
                 &whole
             }
         };
+        let mixed = !region.constraint().booleans.is_empty();
         // Options of axes are those of the free variables.
-        let flat = if region.has_volume() { None } else { region.flat()? };
+        let flat = if mixed || region.has_volume() { None } else { region.flat()? };
         if flat.as_ref().is_some_and(|flat| flat.dimension() == 0) {
             return Err(DensityError::Point.into());
         }
@@ -263,7 +266,11 @@ impl FamilyOptions {
             bail!("--family {} is for 1 to {most} variables, the constraint has {n}; use {others}", self.family);
         }
         let settings = options.settings(&self.shared, axes, student_t_head)?;
-        Family::new(region, &settings).map_err(|error| match error {
+        let family = match mixed {
+            false => Family::new(region, &settings).map(AnyFamily::from),
+            true => MixedFamily::new(region, &settings).map(AnyFamily::from),
+        };
+        family.map_err(|error| match error {
             DensityError::NoVolume(_) => anyhow!("{error}; `pal check` tells more"),
             other => other.into(),
         })

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use pal::formula::Constraint;
-use pal::region::{RegionBatch, RegionMembership};
+use pal::region::{Region, RegionBatch, RegionMembership};
 use pal_burn::Split;
 
 use super::regions::{MapNames, RegionReader};
 
 use crate::input;
-use crate::model_file::names;
 use crate::numbers::counted;
+use crate::points::{PointColumn, column_names, width};
 use crate::table::NoColumn;
 use crate::table::dataset::{ColumnNames, Dataset};
 
@@ -21,7 +21,8 @@ use crate::table::dataset::{ColumnNames, Dataset};
 pub struct Columns {
     /// The inputs; none for a density that depends on nothing.
     pub inputs: Vec<String>,
-    /// The coordinates of the point: one column for each variable of the constraint, in the order of its variables.
+    /// The coordinates of the point: one column for each variable of the constraint, in the order of its variables, reals
+    /// first.
     pub outputs: Vec<String>,
 }
 
@@ -31,12 +32,22 @@ fn same_names(a: &[String], b: &[&str]) -> bool {
 }
 
 impl Columns {
-    /// The constraint with its variables in the order of the columns, where these are its variables.
-    pub fn order(&self, constraint: Constraint) -> Result<Constraint> {
-        match same_names(&self.outputs, &names(&constraint)) {
-            true => Ok(constraint.with_order(&self.outputs)?),
-            false => Ok(constraint),
+    /// The constraint with its variables in the order of the columns, where these are its variables. The columns are put in
+    /// the order of the constraint where they are reals, Boolean variables and categories in turn.
+    pub fn order(&mut self, constraint: Constraint) -> Result<Constraint> {
+        if !same_names(&self.outputs, &column_names(&PointColumn::of(&constraint))) {
+            return Ok(constraint);
         }
+        let is_real = |name: &&String| constraint.reals.iter().any(|var| var.name() == name.as_str());
+        let reals: Vec<String> = self.outputs.iter().filter(is_real).cloned().collect();
+        let constraint = constraint.with_order(&reals)?;
+        self.outputs = PointColumn::of(&constraint).into_iter().map(|column| column.name).collect();
+        Ok(constraint)
+    }
+
+    /// The outputs as columns of points of a constraint.
+    pub fn points(&self, constraint: &Constraint) -> Vec<PointColumn> {
+        PointColumn::of(constraint).iter().zip(&self.outputs).map(|(column, name)| column.renamed(name)).collect()
     }
 
     /// Takes other columns for the point. Names that are known already keep their order, whatever the order they come in.
@@ -84,7 +95,7 @@ impl Columns {
 pub struct Data {
     /// Inputs row by row, not scaled.
     pub inputs: Vec<f64>,
-    /// Coordinates of points, row by row.
+    /// Coordinates of points, row by row, with a 0 or 1 for each Boolean variable.
     pub points: Vec<f64>,
     /// The number of coordinates of a point.
     pub dimension: usize,
@@ -124,15 +135,40 @@ pub struct Parts {
 #[derive(Clone, Copy)]
 pub enum RowConstraint<'a> {
     /// The same constraint for all rows.
-    Same(&'a RegionMembership),
+    Same(&'a PointMembership),
     /// A region for each row.
     Own(&'a RegionReader),
+}
+
+/// The test of points of a constraint, which may have Boolean variables: exact, but for dependent variables, which are
+/// tested up to rounding.
+pub struct PointMembership {
+    membership: RegionMembership,
+    /// The number of Boolean variables.
+    booleans: usize,
+}
+
+impl PointMembership {
+    pub fn new(constraint: &Constraint) -> Result<PointMembership> {
+        let membership = Region::new(constraint)?.point_membership()?;
+        Ok(PointMembership { membership, booleans: constraint.booleans.len() })
+    }
+
+    /// Whether each point satisfies the constraint; points are given row by row.
+    pub fn contains_batch(&self, points: &[f64]) -> Vec<bool> {
+        match self.booleans {
+            0 => self.membership.contains_batch(points),
+            booleans => self.membership.contains_mixed_batch(points, booleans),
+        }
+    }
 }
 
 /// How rows are read from files.
 #[derive(Clone, Copy)]
 pub struct DataReader<'a> {
     pub columns: &'a Columns,
+    /// The outputs as columns of points.
+    pub points: &'a [PointColumn],
     pub group: Option<&'a str>,
     pub constraint: RowConstraint<'a>,
     /// Whether rows that cannot be used are left out; otherwise they are errors.
@@ -146,13 +182,26 @@ impl DataReader<'_> {
     /// Reads the usable rows of a file and their groups. The last number says how many rows were left out.
     pub fn read(&self, path: &Path) -> Result<(Data, Vec<String>, usize)> {
         let Columns { inputs, outputs } = self.columns;
-        let (n, dimension) = (inputs.len(), outputs.len());
-        let mut names = [&inputs[..], &outputs[..]].concat();
+        let (n, dimension) = (inputs.len(), width(self.points));
+        let reals = self.points.iter().filter(|column| column.is_number()).map(|column| column.name.clone());
+        let mut names: Vec<String> = inputs.iter().cloned().chain(reals).collect();
+        // Rows with regions of their own have real variables only.
+        let discrete: Vec<PointColumn> = self.points.iter().filter(|column| !column.is_number()).cloned().collect();
         if let RowConstraint::Own(reader) = self.constraint {
             names.extend(reader.columns());
         }
-        let width = names.len();
-        let read = Dataset::read(path, ColumnNames { numbers: &names, text: self.text_column() });
+        let width = names.len() + width(&discrete);
+        let wanted = ColumnNames { numbers: &names, discrete: &discrete, text: self.text_column() };
+        let read = Dataset::read(path, wanted);
+        let column_of = |at: usize| match names.get(at) {
+            Some(name) => name.as_str(),
+            // The numbers of a column of labels follow each other.
+            None => discrete
+                .iter()
+                .flat_map(|column| column.positions().iter().map(|_| column.name.as_str()))
+                .nth(at - names.len())
+                .unwrap_or_default(),
+        };
         let dataset = read.map_err(|error| match error.downcast_ref::<NoColumn>() {
             Some(missing) if outputs.contains(&missing.name) => {
                 anyhow!("{error:#}; --outputs names the columns that hold the variables of the constraint")
@@ -164,7 +213,8 @@ impl DataReader<'_> {
             let values = values(row);
             let at = values.iter().position(|value| !value.is_finite())?;
             let what = if values[at].is_nan() { "is missing or not a number" } else { "is infinite" };
-            Some(format!("`{}` {what}", names[at]))
+            let what = if values[at].is_nan() && at >= names.len() { "is missing" } else { what };
+            Some(format!("`{}` {what}", column_of(at)))
         };
         let mut troubles: Vec<Option<String>> = (0..dataset.rows()).map(incomplete).collect();
         let pick = |rows: &[usize], from: usize, to: usize| -> Vec<f64> {
@@ -262,7 +312,7 @@ impl DataReader<'_> {
             path != Path::new("-"),
             "standard input can be read once only, and two columns of text are needed; give a file"
         );
-        Ok(Dataset::read(path, ColumnNames { numbers: &[], text: Some(column) })?.text)
+        Ok(Dataset::read(path, ColumnNames { numbers: &[], discrete: &[], text: Some(column) })?.text)
     }
 
     /// Divides one file by groups, 70 : 15 : 15, or reads one file each for training, validation and test.

@@ -9,20 +9,22 @@ mod session;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use pal::density::Model as Densities;
-use pal::region::{Region, RegionMembership};
+use anyhow::{Context, Result};
+use pal::formula::Category;
+use pal::region::Region;
 use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
 
 use data::Parts;
 use regions::RegionReader;
 use report::Counts;
 
-use crate::model_file::{check_output, names};
+use crate::densities::AnyModel;
+use crate::model_file::check_output;
+use crate::points::{PointColumn, column_names, numbers};
 use crate::progress::Progress;
 use crate::{Global, Outcome, limits, output};
 
-pub use data::{Columns, Data, DataReader, RowConstraint};
+pub use data::{Columns, Data, DataReader, PointMembership, RowConstraint};
 pub use options::{Learning, parse_names};
 pub use regions::{MapNames, OtherMaps, RegionOptions};
 pub use report::{Summary, mean};
@@ -42,14 +44,15 @@ pub fn conclude(summary: Option<Summary>, global: Global) -> Result<Outcome> {
 /// Returns `None` if it is stopped before the end of the first epoch.
 pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Global) -> Result<Option<Summary>> {
     let start = Instant::now();
-    learning.check(columns)?;
+    let mut columns = columns.clone();
+    learning.check(&columns)?;
     check_output(&learning.output)?;
     let device = learning.device()?;
     let reader = match &learning.regions {
         None => None,
         Some(plan) => {
             let _progress = Progress::waiting("reading", !global.quiet);
-            Some(RegionReader::new(plan.clone(), columns, &learning.constraint)?)
+            Some(RegionReader::new(plan.clone(), &columns, &learning.constraint)?)
         }
     };
     // Rows with regions of their own come before the family: the maps that they name are what its box is put around.
@@ -59,20 +62,19 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         Some(reader) => {
             columns.check(&reader.variables())?;
             let _progress = Progress::waiting("reading", !global.quiet);
-            parts = Some(learning.read(columns, RowConstraint::Own(reader))?);
+            let outputs: Vec<&str> = columns.outputs.iter().map(String::as_str).collect();
+            parts = Some(learning.read(&columns, &numbers(&outputs), RowConstraint::Own(reader))?);
             reader.surrounding_box()?
         }
     };
-    let booleans = constraint.formula.boolean_variables();
-    ensure!(
-        booleans.is_empty(),
-        "{}: the constraint has Boolean variables, and densities are over real ones only; \
-         replace each by true or false, or by a condition on the reals",
-        learning.constraint.name()
-    );
-    let membership = || -> Result<RegionMembership> { Ok(Region::new(&constraint)?.point_membership()?) };
-    let membership = membership().with_context(|| learning.constraint.name())?;
-    columns.check(&names(&constraint))?;
+    // Exactly one value of a category holds, in the constraint as in the family that is compiled on it.
+    let constraint = Category::enforce(&constraint);
+    let mixed = !constraint.booleans.is_empty();
+    if mixed {
+        learning.check_mixed().with_context(|| learning.constraint.name())?;
+    }
+    let membership = PointMembership::new(&constraint).with_context(|| learning.constraint.name())?;
+    columns.check(&column_names(&PointColumn::of(&constraint)))?;
     let family = match learning.is_pal() && learning.family.kernels().is_none() {
         false => None,
         true => {
@@ -83,18 +85,19 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     };
     let parts = match parts {
         Some(parts) => parts,
-        None => learning.read(columns, RowConstraint::Same(&membership))?,
+        None => learning.read(&columns, &columns.points(&constraint), RowConstraint::Same(&membership))?,
     };
     let Parts { train, validation, test, dropped } = &parts;
     if *dropped > 0 && !global.quiet {
         output::note(&format!("{} left out: missing, not finite or outside", crate::numbers::counted(*dropped, "row")));
     }
     let plan = Plan {
-        kind: learning.kind(hidden),
+        kind: learning.kind(hidden, mixed),
         inputs: columns.inputs.clone(),
         outputs: columns.outputs.clone(),
         input_scaler: Scaler::fit(&train.inputs, columns.inputs.len()),
-        output_scaler: Scaler::fit(&train.points, columns.outputs.len()),
+        // Only baselines scale outputs, and they have real ones.
+        output_scaler: Scaler::fit(if mixed { &[] } else { &train.points }, columns.outputs.len()),
         float64: learning.float64(),
         regions: learning.regions.clone(),
     };
@@ -108,7 +111,10 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
     let saved = match (&trained.model, family) {
         // Without inputs the result is a single density, in a file that all other commands read.
         (Predictor::Pal(model), Some(family)) if columns.inputs.is_empty() => {
-            Saved::Densities(Densities::new(family, model.params(None)).context("the trained density")?)
+            Saved::Densities(AnyModel::new(family, model.params(None)).context("the trained density")?)
+        }
+        (Predictor::Mixed(model), Some(family)) if columns.inputs.is_empty() => {
+            Saved::Densities(AnyModel::new(family, model.params(None)).context("the trained density")?)
         }
         (_, family) => {
             let map = reader.as_ref().and_then(|reader| reader.map().cloned());

@@ -12,7 +12,7 @@ use pal_burn::{
 use super::data::{Columns, DataReader, Parts, RowConstraint};
 use crate::family::FamilyOptions;
 use crate::input::ConstraintOption;
-use crate::model_file::names;
+use crate::points::PointColumn;
 
 /// All options of a training but its columns.
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub struct Learning {
     #[command(flatten)]
     pub family: FamilyOptions,
     /// spline: how the outputs of a network become components of the mixture [default: student-t with inputs, else
-    /// plain]
+    /// plain; plain for constraints with Booleans]
     #[arg(long, value_enum)]
     head: Option<Head>,
     /// flow: the number of transformations [default: 5]
@@ -198,7 +198,7 @@ impl Learning {
     /// Returns the variables of the constraint, as names of columns.
     pub fn variables(&self) -> Result<Vec<String>> {
         let constraint = self.constraint.constraint()?;
-        Ok(names(&constraint).into_iter().map(str::to_string).collect())
+        Ok(PointColumn::of(&constraint).into_iter().map(|column| column.name).collect())
     }
 
     pub fn is_pal(&self) -> bool {
@@ -216,6 +216,16 @@ impl Learning {
         }
     }
 
+    /// Fails if options do not go with Boolean variables and categories.
+    pub fn check_mixed(&self) -> Result<()> {
+        let only = "the constraint has Boolean variables or categories";
+        ensure!(self.is_pal(), "--baseline: {only}, and the baselines are over real variables");
+        ensure!(self.family.kernels().is_none(), "--family kernel: {only}, and kernels are over real variables");
+        ensure!(self.head != Some(Head::StudentT), "--head student-t: {only}; use --head plain");
+        ensure!(self.regions.is_none(), "{only}, and regions of rows are over real variables");
+        Ok(())
+    }
+
     /// Whether the network gives location, scale and tail of components rather than all parameters.
     pub fn has_student_t_head(&self) -> bool {
         let usual = if self.conditional && self.family.has_student_t_head() { Head::StudentT } else { Head::Plain };
@@ -223,9 +233,10 @@ impl Learning {
     }
 
     /// Returns the architecture of the model.
-    pub fn kind(&self, hidden: &[usize]) -> PredictorKind {
+    pub fn kind(&self, hidden: &[usize], mixed: bool) -> PredictorKind {
         let hidden = hidden.to_vec();
         match self.baseline {
+            None if mixed => PredictorKind::Mixed { hidden },
             None => match self.family.kernels() {
                 Some(settings) => PredictorKind::Kernel { components: settings.components, hidden },
                 None => PredictorKind::Pal { hidden, student_t: self.has_student_t_head() },
@@ -282,9 +293,9 @@ impl Learning {
     }
 
     /// Reads the data and divides them into training, validation and test.
-    pub fn read(&self, columns: &Columns, constraint: RowConstraint) -> Result<Parts> {
+    pub fn read(&self, columns: &Columns, points: &[PointColumn], constraint: RowConstraint) -> Result<Parts> {
         let group = self.group.as_deref();
-        let source = DataReader { columns, group, constraint, drop_invalid: self.drop_invalid };
+        let source = DataReader { columns, points, group, constraint, drop_invalid: self.drop_invalid };
         let others = self.val_data.as_ref().map(|validation| (validation, self.test_data.as_ref()));
         source.parts(&self.data, others, self.split_seed.unwrap_or(self.seed))
     }

@@ -96,9 +96,8 @@ impl RegionReader {
                 "{}: this is a directory; --constraint-column names the column that says which file in it belongs to a row",
                 constraint.name()
             ),
-            (None, None) => {
-                RegionReader::on_map(plan, columns.order(constraint.constraint()?)?).with_context(|| constraint.name())
-            }
+            (None, None) => RegionReader::on_map(plan, columns.clone().order(constraint.constraint()?)?)
+                .with_context(|| constraint.name()),
         }
     }
 
@@ -276,7 +275,7 @@ fn prepare(constraint: &Constraint) -> Result<RegionMap> {
     let booleans = constraint.formula.boolean_variables();
     ensure!(
         booleans.is_empty(),
-        "the constraint has Boolean variables, and densities are over real ones only; \
+        "the constraint has Boolean variables, and regions of rows are over real ones only; \
          replace each by true or false, or by a condition on the reals"
     );
     Ok(RegionMap::new(&Region::new(constraint)?)?)

@@ -5,18 +5,19 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use pal::density::Model as Densities;
+use pal::density::Model;
 use pal::formula::Constraint;
-use pal::region::Region;
-use pal_burn::{Device, NetworkFile, Predictor, RegionPlan, RowRegions, Rows, Trainable as _, Violation};
+use pal_burn::{AnyFamily, Device, NetworkFile, Predictor, RegionPlan, RowRegions, Rows, Trainable as _, Violation};
 
-use super::data::{Columns, Data};
+use super::data::{Columns, Data, PointMembership};
+use crate::densities::{AnyDensity, AnyModel};
+use crate::points::PointColumn;
 use crate::{files, model_file};
 
 /// A trained model.
 pub enum Saved {
     /// A density without inputs.
-    Densities(Densities),
+    Densities(AnyModel),
     /// A model with inputs, or a baseline.
     Network(Box<NetworkFile>),
 }
@@ -41,7 +42,7 @@ impl Saved {
         }
         let model = model_file::load(path)?;
         ensure!(
-            model.regions().is_none(),
+            model.as_real().is_none_or(|model| model.regions().is_none()),
             "{}: the densities of this model have regions of their own; give the network that predicted them",
             name()
         );
@@ -57,7 +58,7 @@ impl Saved {
 
     pub fn constraint(&self) -> &Constraint {
         match self {
-            Saved::Densities(model) => model.family().constraint(),
+            Saved::Densities(model) => model.constraint(),
             Saved::Network(file) => &file.constraint,
         }
     }
@@ -74,8 +75,8 @@ impl Saved {
     pub fn columns(&self) -> Columns {
         match self {
             Saved::Densities(_) => {
-                let outputs = model_file::names(self.constraint()).into_iter().map(str::to_string).collect();
-                Columns { inputs: Vec::new(), outputs }
+                let columns = PointColumn::of(self.constraint());
+                Columns { inputs: Vec::new(), outputs: columns.into_iter().map(|column| column.name).collect() }
             }
             Saved::Network(file) => Columns { inputs: file.plan.inputs.clone(), outputs: file.plan.outputs.clone() },
         }
@@ -84,7 +85,7 @@ impl Saved {
     /// Returns the log-density of each row.
     pub fn log_prob(&self, data: &Data) -> Result<Vec<f64>> {
         match self {
-            Saved::Densities(model) => Ok(model.family().log_prob(self.only(model)?, &data.points)?),
+            Saved::Densities(model) => self.only(model)?.log_prob(&data.points),
             Saved::Network(file) => {
                 let rows = scaled(file, data);
                 let all: Vec<usize> = (0..rows.len()).collect();
@@ -99,10 +100,10 @@ impl Saved {
 
     /// Draws at least `samples` samples and counts those outside the constraint, by exact membership.
     pub fn violation(&self, data: &Data, samples: usize, seed: u64) -> Result<Violation> {
-        let membership = Region::new(self.constraint())?.point_membership()?;
+        let membership = PointMembership::new(self.constraint())?;
         match self {
             Saved::Densities(model) => {
-                let density = model.family().density(self.only(model)?)?;
+                let density = self.only(model)?;
                 let mut total = Violation { samples: 0, outside: 0 };
                 for from in (0..samples).step_by(1 << 20) {
                     let points = density.sample((samples - from).min(1 << 20), seed.wrapping_add(from as u64))?;
@@ -113,7 +114,8 @@ impl Saved {
                 Ok(total)
             }
             Saved::Network(file) => {
-                Ok(pal_burn::violation(&file.predictor, &scaled(file, data), &membership, samples, seed)?)
+                let inside = |points: &[f64]| membership.contains_batch(points);
+                Ok(pal_burn::violation(&file.predictor, &scaled(file, data), inside, samples, seed)?)
             }
         }
     }
@@ -121,13 +123,13 @@ impl Saved {
     /// Draws samples from a model without inputs.
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<f64>> {
         match self {
-            Saved::Densities(model) => Ok(model.family().density(self.only(model)?)?.sample(count, seed)?),
+            Saved::Densities(model) => self.only(model)?.sample(count, seed),
             Saved::Network(file) => Ok(file.predictor.sample(None, count, seed)?),
         }
     }
 
     /// Returns one density for each row of inputs.
-    pub fn densities(self, data: &Data) -> Result<Densities> {
+    pub fn densities(self, data: &Data) -> Result<AnyModel> {
         match self {
             Saved::Densities(model) => Ok(model),
             Saved::Network(file) => {
@@ -139,33 +141,38 @@ impl Saved {
                     "the densities of this network are mixtures of kernels, which model files do not hold; `pal eval` \
                      evaluates them, and pal.torch.load_network answers all questions about them in Python"
                 );
-                let (Predictor::Pal(model), Some(family)) = (predictor, family) else {
-                    return Err(anyhow!("a baseline has no densities on the constraint"));
+                let params_of: Box<dyn Fn(_) -> Vec<f64>> = match predictor {
+                    Predictor::Pal(model) => Box::new(move |inputs| model.params(inputs)),
+                    Predictor::Mixed(model) => Box::new(move |inputs| model.params(inputs)),
+                    _ => return Err(anyhow!("a baseline has no densities on the constraint")),
                 };
+                let family = family.context("the network has no family")?;
                 let all: Vec<usize> = (0..rows.len()).collect();
                 let mut params = Vec::with_capacity(all.len() * family.num_params());
                 for part in all.chunks(PART) {
-                    params.extend(model.params(rows.batch(part, 0)?.inputs));
+                    params.extend(params_of(rows.batch(part, 0)?.inputs));
                 }
-                Ok(match &data.regions {
-                    None => Densities::new(family, params)?,
-                    Some(regions) => Densities::on_regions(family, params, regions)?,
+                Ok(match (&data.regions, family) {
+                    (Some(regions), AnyFamily::Real(family)) => {
+                        AnyModel::Real(Model::on_regions(family, params, regions)?)
+                    }
+                    (_, family) => AnyModel::new(family, params)?,
                 })
             }
         }
     }
 
-    fn only<'m>(&self, model: &'m Densities) -> Result<&'m [f64]> {
+    fn only(&self, model: &AnyModel) -> Result<AnyDensity> {
         let rows = model.rows();
         ensure!(rows == 1, "the model has {rows} densities; data are evaluated under one");
-        Ok(model.params())
+        model.densities(0..1, None)?.pop().context("one row of parameters makes one density")
     }
 }
 
 /// The rows with their inputs scaled as the network expects them.
 fn scaled(file: &NetworkFile, data: &Data) -> Rows {
     // Every row is evaluated once, so that nothing is gained by compiling regions beforehand.
-    let regions = data.regions.clone().map(|regions| match &file.family {
+    let regions = data.regions.clone().map(|regions| match file.family.as_ref().and_then(AnyFamily::as_real) {
         Some(family) => RowRegions::InSteps(family.clone(), regions),
         None => RowRegions::ForSamples(regions),
     });

@@ -11,7 +11,7 @@ use pal::density::{Family, Settings, TablePrecision};
 use pal::formula::{Constraint, write_smtlib};
 use pal::region::RegionBatch;
 use pal_burn::weights::Real;
-use pal_burn::{Device, Epoch, Milestone, Plan, Predictor, RowRegions, Rows, Stop, Trainer};
+use pal_burn::{AnyFamily, Device, Epoch, Milestone, Plan, Predictor, RowRegions, Rows, Stop, Trainer};
 
 use super::data::{Data, Parts};
 use super::options::Learning;
@@ -49,13 +49,13 @@ pub fn train(
     learning: &Learning,
     plan: &Plan,
     untrained: Predictor,
-    (constraint, family): (&Constraint, Option<&Family>),
+    (constraint, family): (&Constraint, Option<&AnyFamily>),
     parts: &Parts,
     device: &Device,
     global: Global,
 ) -> Result<Trained> {
     let rows = |data: &Data, name: &str| -> Result<Rows> {
-        let regions = match (&data.regions, family) {
+        let regions = match (&data.regions, family.and_then(AnyFamily::as_real)) {
             (None, _) => None,
             (Some(regions), None) => Some(RowRegions::ForSamples(regions.clone())),
             (Some(regions), Some(family)) => {
@@ -74,7 +74,7 @@ pub fn train(
             dtype: plan.dtype(),
         })
     };
-    let settings = family.map(|family| family.kind().settings());
+    let settings = family.map(|family| family.base().kind().settings());
     let (train, validation) = (rows(&parts.train, "training")?, rows(&parts.validation, "validation")?);
     let session = Session { learning, plan, settings, constraint, train, validation, global };
     if plan.float64 { session.run::<f64>(untrained) } else { session.run::<f32>(untrained) }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use pal::density::{Density, Model};
 use pal::formula::{Constraint, Formula, parse_smtlib_term};
-use rayon::prelude::*;
+use serde_json::Value;
 
-use crate::model_file::{names, params};
+use crate::densities::{AnyDensity, AnyModel, KnownValues};
+use crate::points::{ColumnKind, PointColumn, column_names, parse_boolean};
 
 /// What is known to hold before a question is asked.
 #[derive(clap::Args)]
@@ -22,17 +22,38 @@ pub struct ConditionOptions {
 /// Known values of variables.
 #[derive(clap::Args)]
 pub struct GivenOptions {
-    /// The known value of a variable, such as x=1.5; may be repeated. The answer is about the density of the others
-    #[arg(long = "given", value_name = "VAR=VALUE", value_parser = parse_given)]
-    values: Vec<(String, f64)>,
+    /// The known value of a variable, such as x=1.5, wet=true or mode=walk; several with commas in between, or repeated.
+    /// The answer is about the density of the others
+    #[arg(long = "given", value_name = "VAR=VALUE", value_delimiter = ',', value_parser = parse_given)]
+    values: Vec<(String, GivenValue)>,
 }
 
-fn parse_given(text: &str) -> Result<(String, f64)> {
+/// A known value: a number, or a word whose variable says what it means.
+#[derive(Clone, Debug, PartialEq)]
+struct GivenValue {
+    text: String,
+    number: Option<f64>,
+}
+
+fn parse_given(text: &str) -> Result<(String, GivenValue)> {
     let (name, value) = text.rsplit_once('=').context("give a variable and its value, such as x=1.5")?;
-    let number: f64 =
-        value.trim().parse().map_err(|_| anyhow!("`{value}` is not a number; write a decimal such as 1.5"))?;
-    ensure!(number.is_finite(), "`{value}` is not a finite number");
-    Ok((name.trim().to_string(), number))
+    let value = value.trim();
+    ensure!(!value.is_empty(), "give a variable and its value, such as x=1.5");
+    let number: Option<f64> = value.parse().ok();
+    ensure!(number.is_none_or(f64::is_finite), "`{value}` is not a finite number");
+    Ok((name.trim().to_string(), GivenValue { text: value.to_string(), number }))
+}
+
+impl GivenValue {
+    /// The value as JSON: a number, true or false, or a label.
+    fn json(&self) -> Value {
+        match (self.number, self.text.as_str()) {
+            (Some(number), _) => Value::from(number),
+            (None, "true") => Value::from(true),
+            (None, "false") => Value::from(false),
+            (None, text) => Value::from(text),
+        }
+    }
 }
 
 impl ConditionOptions {
@@ -62,34 +83,14 @@ impl ConditionOptions {
 
     /// Returns the densities of some rows of a model, conditioned. Terms come first, for they may be about variables
     /// whose values are given.
-    pub fn densities(&self, model: &Model, rows: Range<usize>) -> Result<Vec<Density>> {
-        let family = model.family();
-        let formula = self.formula(family.constraint())?;
-        if model.regions().is_some() {
-            // Every row has its own mesh, so that there is nothing to prepare for all of them.
-            let density = |row: usize| -> Result<Density> {
-                let density = model.density(row).with_context(|| format!("row {row}"))?;
-                let known = match &formula {
-                    None => density,
-                    Some(formula) => density.condition(formula).with_context(|| format!("--condition, row {row}"))?,
-                };
-                self.given.fix(known)
-            };
-            return rows.into_par_iter().map(density).collect();
-        }
-        let event = formula.map(|formula| family.event(&formula).context("--condition")).transpose()?;
-        let density = |row: usize| -> Result<Density> {
-            let params = params(model, row);
-            let density = match &event {
-                None => family.density(params)?,
-                Some(event) => {
-                    let conditioned = event.condition(params).with_context(|| format!("--condition, row {row}"))?;
-                    conditioned.into_iter().next().expect("one row of parameters makes one density")
-                }
-            };
-            self.given.fix(density)
-        };
-        rows.map(density).collect()
+    pub fn densities(&self, model: &AnyModel, rows: Range<usize>) -> Result<Vec<AnyDensity>> {
+        let conditioned = self.conditioned(model, rows)?;
+        conditioned.into_iter().map(|density| self.given.fix(density)).collect()
+    }
+
+    /// Returns the densities of some rows of a model given the terms, without the known values.
+    pub fn conditioned(&self, model: &AnyModel, rows: Range<usize>) -> Result<Vec<AnyDensity>> {
+        model.densities(rows, self.formula(model.constraint())?.as_ref())
     }
 }
 
@@ -99,22 +100,61 @@ impl GivenOptions {
     }
 
     /// Returns the names with their values.
-    pub fn values(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.values.iter().map(|(name, value)| (name.as_str(), *value))
+    pub fn values(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.values.iter().map(|(name, value)| (name.as_str(), value.json()))
+    }
+
+    /// Returns `x = 1.5` for each known value.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        self.values.iter().map(|(name, value)| match value.number {
+            Some(number) => format!("{name} = {number}"),
+            None => format!("{name} = {}", value.text),
+        })
     }
 
     /// `, given x = 1.5`, or nothing.
     pub fn text(&self) -> String {
-        let each: Vec<String> = self.values().map(|(name, value)| format!("{name} = {value}")).collect();
+        let each: Vec<String> = self.texts().collect();
         if each.is_empty() { String::new() } else { format!(", given {}", each.join(", ")) }
     }
 
+    /// Returns the known values in the terms of the library. A name that is no column is left to the library, whose error
+    /// lists the variables.
+    pub fn known(&self, columns: &[PointColumn]) -> Result<KnownValues> {
+        let mut known = KnownValues::default();
+        for (name, value) in &self.values {
+            let column = columns.iter().find(|column| column.name == *name);
+            let Some(column) = column.filter(|column| column.kind != ColumnKind::Number) else {
+                let not_a_number = || match column {
+                    Some(_) => anyhow!("--given: `{}` is not a number; write a decimal such as 1.5", value.text),
+                    None => {
+                        anyhow!("--given: there is no variable `{name}`; there is {}", column_names(columns).join(", "))
+                    }
+                };
+                known.reals.push((name.clone(), value.number.ok_or_else(not_a_number)?));
+                continue;
+            };
+            ensure!(
+                !known.booleans.iter().any(|(other, _)| column.variables().contains(other)),
+                "--given: `{name}` is given twice"
+            );
+            let numbers = match column.kind {
+                ColumnKind::Boolean => parse_boolean(&value.text).map(|value| vec![f64::from(u8::from(value))]),
+                _ => column.parse(&value.text),
+            };
+            let numbers = numbers.with_context(|| format!("--given {name}"))?;
+            known.booleans.extend(column.variables().into_iter().zip(numbers.iter().map(|number| *number == 1.0)));
+        }
+        Ok(known)
+    }
+
     /// Returns the density of the other variables.
-    pub fn fix(&self, density: Density) -> Result<Density> {
+    pub fn fix(&self, density: AnyDensity) -> Result<AnyDensity> {
         if self.values.is_empty() {
             return Ok(density);
         }
-        density.given(&self.values().collect::<Vec<_>>()).context("--given")
+        let known = self.known(&density.columns())?;
+        density.given(&known).context("--given")
     }
 }
 
@@ -125,7 +165,9 @@ pub fn parse_term(option: &str, text: &str, scope: &Constraint) -> Result<Formul
         let line = if error.line > 1 { format!("line {}, ", error.line) } else { String::new() };
         // The hint of scripts is of no use here: there is nothing to declare in a term.
         let message = match error.message.split_once("; declare it first") {
-            Some((what, _)) => format!("{what}; the variables are {}", names(scope).join(", ")),
+            Some((what, _)) => {
+                format!("{what}; the variables are {}", column_names(&PointColumn::of(scope)).join(", "))
+            }
             None => error.message,
         };
         let message = if is_infix(text) { format!("{message}; operators come first, as in (<= x 1)") } else { message };
@@ -157,7 +199,10 @@ mod tests {
 
     #[test]
     fn values_from_text() {
-        assert_eq!(parse_given("a=b=-1.5").unwrap(), ("a=b".to_string(), -1.5));
+        let (name, value) = parse_given("a=b=-1.5").unwrap();
+        assert_eq!((name.as_str(), value.number), ("a=b", Some(-1.5)));
+        assert_eq!(parse_given("mode = walk").unwrap().1.json(), Value::from("walk"));
+        assert_eq!(parse_given("wet=true").unwrap().1.json(), Value::from(true));
         assert!(parse_given("x").is_err() && parse_given("x=").is_err() && parse_given("x=inf").is_err());
     }
 

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use anyhow::{Result, anyhow, ensure};
-use pal::density::Model;
 
+use crate::densities::AnyModel;
 use crate::numbers::counted;
 
 /// The option `--row`.
@@ -50,7 +50,7 @@ impl RowOption {
 
 impl RowChoice {
     /// Returns the positions of these rows in a model.
-    pub fn of(self, model: &Model) -> Result<Range<usize>> {
+    pub fn of(self, model: &AnyModel) -> Result<Range<usize>> {
         match self {
             RowChoice::All => Ok(0..model.rows()),
             RowChoice::One(row) => {

@@ -10,6 +10,7 @@ mod draw;
 pub mod file;
 mod layout;
 mod page;
+pub mod panels;
 
 use anyhow::{Result, bail};
 use pal::formula::Var;

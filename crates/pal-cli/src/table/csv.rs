@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use csv::{ByteRecord, ErrorKind, ReaderBuilder, Terminator};
 
 use super::{BUFFER, Sink, Table, whole_rows};
+use crate::points::{Field, PointColumn, width};
 
 /// Reads a table. The first line is a header if any of its fields is not a number.
 pub fn read(input: impl Read) -> Result<Table> {
@@ -99,24 +100,23 @@ pub(super) fn plainly(error: csv::Error) -> anyhow::Error {
 /// Writes a header line and all rows, with numbers in the shortest form that is read back to the same bits.
 pub fn write<W: Write>(
     out: &mut W,
-    names: &[&str],
-    columns: usize,
+    columns: &[PointColumn],
     produce: impl FnOnce(&mut Sink) -> Result<()>,
 ) -> Result<()> {
-    ensure!(names.len() == columns, "{} names for {columns} columns", names.len());
-    let quoted = |name: &&str| {
-        let plain = !name.contains(['"', ',', '\n', '\r']);
-        if plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
-    };
-    let header: Vec<String> = names.iter().map(quoted).collect();
+    let header: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
     writeln!(out, "{}", header.join(","))?;
     let mut line = Vec::new();
+    let width = width(columns);
     produce(&mut |rows| {
-        whole_rows(rows, columns)?;
-        for row in rows.chunks_exact(columns) {
+        whole_rows(rows, width)?;
+        for row in rows.chunks_exact(width) {
             line.clear();
-            for value in row {
-                put_number(&mut line, *value);
+            for column in columns {
+                match column.field(row) {
+                    Field::Number(value) => put_number(&mut line, value),
+                    Field::Boolean(value) => line.extend_from_slice(if value { b"true" } else { b"false" }),
+                    Field::Label(label) => line.extend_from_slice(quoted(label).as_bytes()),
+                }
                 line.push(b',');
             }
             if let Some(last) = line.last_mut() {
@@ -126,6 +126,12 @@ pub fn write<W: Write>(
         }
         Ok(())
     })
+}
+
+/// Text as a field, in quotes where it needs them.
+fn quoted(text: &str) -> String {
+    let plain = !text.contains(['"', ',', '\n', '\r']);
+    if plain { text.to_string() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }
 
 /// Appends the shortest decimal that is read back to the same bits.
@@ -193,7 +199,8 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         let mut out = Vec::new();
-        write(&mut out, &["x", "y"], 2, |sink| sink(&[1.0, 0.1, -0.0, 1e300, 1.5e-7, f64::NAN])).unwrap();
+        write(&mut out, &crate::points::numbers(&["x", "y"]), |sink| sink(&[1.0, 0.1, -0.0, 1e300, 1.5e-7, f64::NAN]))
+            .unwrap();
         assert_eq!(String::from_utf8(out).unwrap(), "x,y\n1,0.1\n-0,1e300\n1.5e-7,NaN\n");
     }
 }

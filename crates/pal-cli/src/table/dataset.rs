@@ -11,6 +11,7 @@ use csv::ByteRecord;
 
 use super::csv::{header, not_a_number, number, plainly, put_number, records};
 use super::{BUFFER, NoColumn, is_standard, no_column, parquet};
+use crate::points::{self, PointColumn};
 use crate::{files, output};
 
 /// Some columns of a file: any number with numbers, at most one with text.
@@ -30,18 +31,45 @@ pub struct Dataset {
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnNames<'a> {
     pub numbers: &'a [String],
+    /// Columns of Booleans and categories, whose numbers come after the others.
+    pub discrete: &'a [PointColumn],
     pub text: Option<&'a str>,
 }
 
+/// Where the columns that are to be read are in a file.
+pub(super) struct FoundColumns {
+    pub numbers: Vec<usize>,
+    /// Columns to be read as Booleans or labels, and how.
+    pub discrete: Vec<(usize, PointColumn)>,
+    pub text: Option<usize>,
+}
+
 impl ColumnNames<'_> {
-    /// Returns the positions of the columns among those of a file: of the ones with numbers, and of the one with text.
-    pub(super) fn find(&self, present: &[String]) -> Result<(Vec<usize>, Option<usize>)> {
+    /// The number of numbers per row.
+    pub(super) fn width(&self) -> usize {
+        self.numbers.len() + points::width(self.discrete)
+    }
+
+    /// Returns the positions of the columns among those of a file. A category may have a column of labels, or one for
+    /// each of its values, named `category=value`.
+    pub(super) fn find(&self, present: &[String]) -> Result<FoundColumns> {
         let position = |name: &str| {
             let found = present.iter().position(|other| other == name);
             found.ok_or_else(|| no_column(name, present))
         };
         let numbers = self.numbers.iter().map(|name| position(name)).collect::<Result<_, NoColumn>>()?;
-        Ok((numbers, self.text.map(position).transpose()?))
+        let mut discrete = Vec::new();
+        for column in self.discrete {
+            let single: Vec<usize> = column.variables().iter().filter_map(|name| position(name).ok()).collect();
+            match position(&column.name) {
+                Ok(at) => discrete.push((at, column.clone())),
+                Err(_) if single.len() == column.positions().len() => {
+                    discrete.extend(single.into_iter().map(|at| (at, PointColumn::boolean(&present[at]))));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(FoundColumns { numbers, discrete, text: self.text.map(position).transpose()? })
     }
 }
 
@@ -104,20 +132,20 @@ impl DatasetFormat {
 fn read_csv(input: impl Read, wanted: ColumnNames) -> Result<Dataset> {
     let mut reader = records(input);
     let mut record = ByteRecord::new();
-    let mut dataset = Dataset::new(wanted.numbers.len());
+    let mut dataset = Dataset::new(wanted.width());
     let mut lines = Vec::new();
-    let mut head: Option<(Vec<String>, Vec<usize>, Option<usize>)> = None;
+    let mut head: Option<(Vec<String>, FoundColumns)> = None;
     while reader.read_byte_record(&mut record).map_err(plainly)? {
         let line = reader.position().line().saturating_sub(1);
         if record.len() == 1 && record[0].trim_ascii().is_empty() {
             continue;
         }
-        let Some((names, numbers, text)) = &head else {
+        let Some((names, FoundColumns { numbers, discrete, text })) = &head else {
             let names = header(&record).with_context(|| format!("line {line}"))?;
             let named = record.iter().any(|field| number(field).is_none());
             ensure!(named, "line {line}: the first line must name the columns");
-            let (numbers, text) = wanted.find(&names)?;
-            head = Some((names, numbers, text));
+            let found = wanted.find(&names)?;
+            head = Some((names, found));
             continue;
         };
         if record.len() != names.len() {
@@ -131,6 +159,11 @@ fn read_csv(input: impl Read, wanted: ColumnNames) -> Result<Dataset> {
                 bail!("line {line}, column `{}`: {}", names[*column], not_a_number(field));
             };
             dataset.numbers.push(value);
+        }
+        for (at, column) in discrete {
+            let field = String::from_utf8_lossy(&record[*at]);
+            let values = column.parse(&field).with_context(|| format!("line {line}, column `{}`", names[*at]))?;
+            dataset.numbers.extend(values);
         }
         if let Some(column) = text {
             let field = std::str::from_utf8(record[*column].trim_ascii()).ok().filter(|field| !field.is_empty());
@@ -212,7 +245,7 @@ mod tests {
     use super::*;
 
     fn wanted<'a>(numbers: &'a [String], text: Option<&'a str>) -> ColumnNames<'a> {
-        ColumnNames { numbers, text }
+        ColumnNames { numbers, discrete: &[], text }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::points::{PointColumn, width};
 use crate::{files, output};
 
 /// A table of numbers.
@@ -129,6 +130,40 @@ impl Table {
     }
 }
 
+/// Reads points with these columns from a file; errors name it. Arrays have the numbers of the points, as the library takes
+/// them; tables of text have truth values and labels.
+pub fn read_points(path: &Path, columns: &[PointColumn]) -> Result<Table> {
+    let discrete: Vec<PointColumn> = columns.iter().filter(|column| !column.is_number()).cloned().collect();
+    let table = match discrete.is_empty() || TableFormat::of(path) == Some(TableFormat::Npy) {
+        true => {
+            let variables = |column: &PointColumn| match column.is_number() {
+                true => vec![column.name.clone()],
+                false => column.variables(),
+            };
+            let names: Vec<String> = columns.iter().flat_map(variables).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            Table::read(path)?.select(&names).with_context(|| crate::input::name(path))?
+        }
+        false => {
+            let reals = columns.iter().filter(|column| column.is_number());
+            let names: Vec<String> = reals.map(|column| column.name.clone()).collect();
+            let wanted = dataset::ColumnNames { numbers: &names, discrete: &discrete, text: None };
+            let read = dataset::Dataset::read(path, wanted)?;
+            Table { names: None, columns: width(columns), values: read.numbers }
+        }
+    };
+    if let Some(at) = table.values.iter().position(|value| value.is_nan()) {
+        let (row, position) = (at / table.columns, at % table.columns);
+        let name = columns.iter().find(|column| column.positions().contains(&position)).map(|column| &column.name);
+        let name = name.map_or("", String::as_str);
+        let way = "give a value in every row";
+        let way = if discrete.is_empty() { "give numbers" } else { way };
+        let trouble = format!("row {row} (counted from 0), `{name}`: NaN; {way}");
+        return Err(anyhow::anyhow!(trouble).context(crate::input::name(path)));
+    }
+    Ok(table)
+}
+
 const BUFFER: usize = 1 << 16;
 
 /// Fails early, before any work is done, if no table can be written under this name.
@@ -143,24 +178,24 @@ const UNKNOWN_NAME: &str = "tables are written as .csv or .npy; choose one of th
 /// Takes any number of complete rows, row by row.
 pub type Sink<'a> = dyn FnMut(&[f64]) -> Result<()> + 'a;
 
-/// Writes a table in the format that the extension of the file tells; `-` or no path is CSV on standard output.
+/// Writes a table in the format that the extension of the file tells; `-` or no path is CSV on standard output. CSV has
+/// labels and truth values where columns do, `.npy` numbers only.
 /// `produce` hands rows to the sink, in any number of parts. If either fails, an existing file stays as it was.
 pub fn stream(
     path: Option<&Path>,
-    names: &[&str],
-    columns: usize,
+    columns: &[PointColumn],
     produce: impl FnOnce(&mut Sink) -> Result<()>,
 ) -> Result<()> {
     let Some(path) = path.filter(|path| !is_standard(path)) else {
         let mut out = output::stdout();
-        csv::write(&mut out, names, columns, produce)?;
+        csv::write(&mut out, columns, produce)?;
         out.flush()?;
         return Ok(());
     };
     let kind = TableFormat::of(path);
     output::replace_with(path, |file: &mut BufWriter<File>| match kind {
-        Some(TableFormat::Csv) => csv::write(file, names, columns, produce),
-        Some(TableFormat::Npy) => npy::write(file, columns, produce),
+        Some(TableFormat::Csv) => csv::write(file, columns, produce),
+        Some(TableFormat::Npy) => npy::write(file, width(columns), produce),
         None => bail!(UNKNOWN_NAME),
     })
 }
@@ -190,8 +225,8 @@ mod tests {
     use super::*;
 
     /// Writes a table in one part.
-    fn write(path: Option<&Path>, names: &[&str], columns: usize, values: &[f64]) -> Result<()> {
-        stream(path, names, columns, |sink| sink(values))
+    fn write(path: Option<&Path>, names: &[&str], values: &[f64]) -> Result<()> {
+        stream(path, &crate::points::numbers(names), |sink| sink(values))
     }
 
     /// A place for files that goes away with the test.
@@ -236,7 +271,7 @@ mod tests {
         {
             let path = folder.0.join(name);
             std::fs::write(&path, "old").unwrap();
-            write(Some(&path), &["x", "a \"b\", c", "y"], 3, &values).unwrap();
+            write(Some(&path), &["x", "a \"b\", c", "y"], &values).unwrap();
             let back = Table::read(&path).unwrap();
             assert_eq!((back.rows(), back.columns, &back.names), (1000, 3, &names));
             assert_eq!(bits(&back.values), bits(&values));
@@ -250,7 +285,7 @@ mod tests {
         for name in ["t.csv", "t.npy"] {
             let path = folder.0.join(name);
             let parts = |sink: &mut Sink| (0..2500).try_for_each(|k| sink(&[f64::from(k), 1.0, f64::from(-k), 2.0]));
-            stream(Some(&path), &["a", "b"], 2, parts).unwrap();
+            stream(Some(&path), &crate::points::numbers(&["a", "b"]), parts).unwrap();
             let table = Table::read(&path).unwrap();
             assert_eq!((table.rows(), table.values[9998]), (5000, -2499.0));
         }
@@ -262,12 +297,15 @@ mod tests {
         for name in ["t.csv", "t.npy"] {
             let path = folder.0.join(name);
             std::fs::write(&path, "old").unwrap();
-            let text = format!("{:#}", stream(Some(&path), &["a"], 1, |_| bail!("no more")).unwrap_err());
+            let text = format!(
+                "{:#}",
+                stream(Some(&path), &crate::points::numbers(&["a"]), |_| bail!("no more")).unwrap_err()
+            );
             assert!(text.ends_with(&format!("{name}: no more")), "{text}");
-            assert!(write(Some(&path), &["a", "b"], 2, &[1.0]).is_err());
+            assert!(write(Some(&path), &["a", "b"], &[1.0]).is_err());
             assert_eq!(std::fs::read(&path).unwrap(), b"old");
         }
-        let text = format!("{:#}", write(Some(&folder.0.join("t.xlsx")), &["a"], 1, &[1.0]).unwrap_err());
+        let text = format!("{:#}", write(Some(&folder.0.join("t.xlsx")), &["a"], &[1.0]).unwrap_err());
         assert!(text.contains("t.xlsx: tables are written as .csv or .npy"), "{text}");
         assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 2);
     }

@@ -19,8 +19,8 @@ use parquet::schema::types::{ColumnDescriptor, Type};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::dataset::{Column, ColumnNames, Dataset};
-use crate::limits;
+use super::dataset::{Column, ColumnNames, Dataset, FoundColumns};
+use crate::{limits, points};
 
 /// Reads columns of a file.
 ///
@@ -55,20 +55,22 @@ fn read_columns(file: File, wanted: ColumnNames) -> Result<Dataset> {
     let about = reader.metadata().file_metadata();
     let schema = about.schema_descr_ptr();
     let names: Vec<String> = schema.columns().iter().map(|column| column.path().string()).collect();
-    let (numbers, text) = wanted.find(&names)?;
-    for column in numbers.iter().chain(&text) {
+    let FoundColumns { numbers, discrete, text } = wanted.find(&names)?;
+    let labelled: Vec<usize> = discrete.iter().map(|(at, _)| *at).collect();
+    let chosen: Vec<usize> = numbers.iter().chain(&labelled).chain(&text).copied().collect();
+    for column in &chosen {
         let of = schema.column(*column);
         ensure!(of.max_rep_level() == 0, "column `{}` has lists; give one value per row", names[*column]);
     }
-    let chosen: Vec<usize> = numbers.iter().chain(&text).copied().collect();
     check_counts(&reader, &chosen)?;
-    let mut dataset = Dataset::new(wanted.numbers.len());
+    let width = wanted.width();
+    let mut dataset = Dataset::new(width);
     let mut sums: Vec<Xxh3> = vec![Xxh3::new(); chosen.len()];
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(|error| anyhow!(plainly(&error)))?;
         let rows = usize::try_from(group.metadata().num_rows()).context("a damaged Parquet file")?;
         // All columns are read before there is room for their rows: a damaged file may announce more than it has.
-        let mut columns = Vec::new();
+        let mut columns: Vec<Vec<Option<f64>>> = Vec::new();
         for (column, sum) in numbers.iter().zip(&mut sums) {
             let read = || -> Result<Vec<Option<f64>>> {
                 let reader = group.get_column_reader(*column).map_err(|error| anyhow!(plainly(&error)))?;
@@ -79,6 +81,20 @@ fn read_columns(file: File, wanted: ColumnNames) -> Result<Dataset> {
             columns.push(values);
         }
         let from = dataset.numbers.len();
+        for ((at, column), sum) in discrete.iter().zip(&mut sums[numbers.len()..]) {
+            let mut read = || -> Result<Vec<Option<String>>> {
+                let reader = group.get_column_reader(*at).map_err(|error| anyhow!(plainly(&error)))?;
+                as_entries(reader, &schema.column(*at), rows, sum)
+            };
+            let values = read().with_context(|| format!("column `{}`", names[*at]))?;
+            let first = columns.len();
+            columns.resize(first + points::width(std::slice::from_ref(column)), Vec::with_capacity(rows));
+            for (row, value) in values.iter().enumerate() {
+                let place = || format!("row {}, column `{}`", from / width.max(1) + row + 1, names[*at]);
+                let parsed = column.parse(value.as_deref().unwrap_or_default()).with_context(place)?;
+                columns[first..].iter_mut().zip(parsed).for_each(|(column, number)| column.push(Some(number)));
+            }
+        }
         if !columns.is_empty() {
             dataset.numbers.resize(from + rows * columns.len(), f64::NAN);
         }
@@ -197,6 +213,33 @@ fn as_numbers(reader: ColumnReader, column: &ColumnDescriptor, rows: usize) -> R
     }
 }
 
+/// Returns the entries of a column of Booleans or labels as text, and adds them to the checksum that columns have which
+/// were written here.
+fn as_entries(
+    reader: ColumnReader,
+    column: &ColumnDescriptor,
+    rows: usize,
+    sum: &mut Xxh3,
+) -> Result<Vec<Option<String>>> {
+    let present = column.max_def_level();
+    match reader {
+        ColumnReader::BoolColumnReader(reader) => {
+            let values = entries(reader, present, rows)?;
+            Ok(values.into_iter().map(|value| value.map(|value| value.to_string())).collect())
+        }
+        ColumnReader::ByteArrayColumnReader(_) => {
+            let values = as_text(reader, column, rows)?;
+            values.iter().flatten().for_each(|value| add_text(sum, value));
+            Ok(values)
+        }
+        _ => {
+            let values = as_numbers(reader, column, rows)?;
+            values.iter().flatten().for_each(|value| sum.update(&value.to_le_bytes()));
+            Ok(values.into_iter().map(|value| value.map(|value| value.to_string())).collect())
+        }
+    }
+}
+
 fn as_text(reader: ColumnReader, column: &ColumnDescriptor, rows: usize) -> Result<Vec<Option<String>>> {
     let present = column.max_def_level();
     match reader {
@@ -299,6 +342,7 @@ mod tests {
     use std::io::{Seek, Write as _};
 
     use super::*;
+    use crate::points::PointColumn;
 
     fn written(columns: &[Column]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -311,8 +355,55 @@ mod tests {
         let mut file = tempfile::tempfile()?;
         file.write_all(bytes)?;
         file.rewind()?;
-        let dataset = read(file, ColumnNames { numbers: names, text })?;
+        let dataset = read(file, ColumnNames { numbers: names, discrete: &[], text })?;
         Ok((dataset.numbers.iter().map(|x| x.to_bits()).collect(), dataset.text))
+    }
+
+    /// A file with a column of truth values, as other programs write them; one is missing.
+    fn booleans(name: &str, values: &[Option<bool>]) -> Vec<u8> {
+        let field = Type::primitive_type_builder(name, Physical::BOOLEAN).with_repetition(Repetition::OPTIONAL);
+        let fields = vec![Arc::new(field.build().unwrap())];
+        let schema = Arc::new(Type::group_type_builder("rows").with_fields(fields).build().unwrap());
+        let mut bytes = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        let mut column = group.next_column().unwrap().unwrap();
+        let levels: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let present: Vec<bool> = values.iter().flatten().copied().collect();
+        column.typed::<parquet::data_type::BoolType>().write_batch(&present, Some(&levels), None).unwrap();
+        column.close().unwrap();
+        group.close().unwrap();
+        writer.close().unwrap();
+        bytes
+    }
+
+    fn read_discrete(bytes: &[u8], discrete: &[PointColumn]) -> Result<Vec<f64>> {
+        let mut file = tempfile::tempfile()?;
+        file.write_all(bytes)?;
+        file.rewind()?;
+        Ok(read(file, ColumnNames { numbers: &[], discrete, text: None })?.numbers)
+    }
+
+    #[test]
+    fn truth_values_and_labels() {
+        let found = read_discrete(&booleans("wet", &[Some(true), None, Some(false)]), &[PointColumn::boolean("wet")]);
+        let found = found.unwrap();
+        assert!(found[0] == 1.0 && found[1].is_nan() && found[2] == 0.0, "{found:?}");
+        let script = "(declare-datatype Mode ((walk) (bike))) (declare-const m Mode) (declare-const wet Bool)
+            (declare-const n Int) (assert (<= 3 n 4))";
+        let columns = PointColumn::of(&pal::formula::parse_smtlib(script).unwrap());
+        let text = |words: [&str; 2]| words.map(str::to_string).to_vec();
+        let file = |modes: [&str; 2]| {
+            written(&[
+                Column::Numbers("n", vec![4.0, 3.0]),
+                Column::Numbers("wet", vec![0.0, 1.0]),
+                Column::Text("m", text(modes)),
+            ])
+        };
+        let found = read_discrete(&file(["bike", "walk"]), &columns).unwrap();
+        assert_eq!(found, [0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0]);
+        let error = format!("{:#}", read_discrete(&file(["bike", "run"]), &columns).unwrap_err());
+        assert_eq!(error, "row 2, column `m`: `run` is not a value of `m`; it has walk, bike");
     }
 
     /// Every single flipped bit is an error or changes nothing, and none is a panic.

@@ -297,7 +297,10 @@ fn read_with(bytes: &[u8], mixed: bool) -> Result<(Family, Option<ReadTensor>, O
             let names: Vec<String> = serde_json::from_str(free)?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let flat = region.with_free(&names).map_err(DensityError::from)?;
-            Family::on_flat(&flat, |region| settings.restore(region, &mut tensors))?
+            Family::on_flat(&flat, |region| {
+                let region = if mixed { region.onto_reals() } else { region.clone() };
+                settings.restore(&region, &mut tensors)
+            })?
         }
     };
     if !family.normaliser_fits() {

@@ -20,7 +20,7 @@ use crate::region::{Chart, Region};
 
 impl Family {
     /// Compiles a family in the free coordinates of a region without volume, if equalities hold on all of it.
-    pub(super) fn on_flat<E: From<DensityError>>(
+    pub(crate) fn on_flat<E: From<DensityError>>(
         region: &Region,
         compile: impl FnOnce(&Region) -> Result<Family, E>,
     ) -> Result<Family, E> {

@@ -22,6 +22,7 @@ use super::file::{FileError, FileTensors, NamedTensor};
 use super::functions::Differentiable;
 use super::grid::BinIndex;
 use super::mesh::{Degree, Mesh};
+use super::parts::SupportParts;
 use super::patches::PatchSearch;
 use super::registry::Settings;
 use super::row_kernel::RowKernel;
@@ -152,6 +153,16 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
         None
     }
 
+    /// The fused pass in float32 on a support in parts, given the forms that this family compiled on them.
+    fn kernel_on_parts_f32(&self, _parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f32>>> {
+        None
+    }
+
+    /// The fused pass in float64 on a support in parts, given the forms that this family compiled on them.
+    fn kernel_on_parts_f64(&self, _parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f64>>> {
+        None
+    }
+
     /// The `theta` of a density that already resembles the data, for training to begin with. There is one cluster of
     /// points for each component, row by row in a flat vector; clusters may be empty. Random numbers tell components
     /// apart.
@@ -174,7 +185,7 @@ pub trait FamilyKind: Any + Send + Sync + Debug {
 }
 
 /// A compiled integral over a set: a function of the coefficients.
-pub trait Form: Send + Sync + Debug {
+pub trait Form: Any + Send + Sync + Debug {
     /// The integrals of all components, for many expansions of the same family; relative to the volume of the box,
     /// without scales.
     fn integrals(&self, expansions: &[Expansion]) -> Vec<f64>;

@@ -66,6 +66,7 @@ pub(crate) mod lanes;
 pub(crate) mod mesh;
 pub(crate) mod occupied;
 mod offset;
+pub(crate) mod parts;
 pub(crate) mod patches;
 mod registry;
 mod row_kernel;
@@ -87,9 +88,11 @@ pub use kind::{Compile, Expansion, FamilyKind, Form};
 pub use knots::Knots;
 pub use lanes::Real;
 pub use mesh::{Degree, Mesh, MeshError};
+pub use parts::SupportParts;
 pub use patches::{ChosenPatch, PatchQuery, PatchSearch};
 pub use registry::Settings;
-pub use row_kernel::{LocatedPoints, Precision, RowInput, RowKernel, RowLogProb};
+pub(crate) use row_kernel::check_rows;
+pub use row_kernel::{LocatedPoints, PartKernels, Precision, RowInput, RowKernel, RowLogProb};
 pub use single::Density;
 pub use spline::{
     MAX_SPLINE_DIMENSION, RegionForms, RegionPrecision, SplineAxis, SplineMixture, SplineRecipe, SplineSettings,

@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::grid::{BinIndex, Grid};
 use super::kind::FamilyKind;
 use super::lanes::{self, LaneWork, Lanes, Real, Simd};
+use super::parts::{PartLanes, SupportParts};
 use super::{DensityError, Family};
 
 /// The logit of a component without mass: far below all others, but finite.
@@ -23,17 +24,30 @@ pub struct LocatedPoints {
     local: Vec<f64>,
     /// Whether each point may have a positive density.
     inside: Vec<bool>,
+    /// Truth values of Boolean variables, so many for each point.
+    booleans: usize,
+    assignments: Vec<bool>,
 }
 
 impl LocatedPoints {
-    fn new(grid: &Grid, points: &[f64], inside: Vec<bool>) -> LocatedPoints {
+    pub(crate) fn new(grid: &Grid, points: &[f64], inside: Vec<bool>) -> LocatedPoints {
         let n = grid.dimension();
         let (mut bins, mut local) = (vec![BinIndex::default(); points.len()], vec![0.0; points.len()]);
         let parts = points.chunks(n).zip(bins.chunks_mut(n)).zip(local.chunks_mut(n)).zip(&inside);
         for (((point, bin), t), _) in parts.filter(|(_, inside)| **inside) {
             grid.locate(point, bin, t);
         }
-        LocatedPoints { dimension: n, bins, local, inside }
+        LocatedPoints { dimension: n, bins, local, inside, booleans: 0, assignments: Vec::new() }
+    }
+
+    /// The same points with truth values of Boolean variables, row by row.
+    pub(crate) fn with_assignments(self, booleans: usize, assignments: Vec<bool>) -> LocatedPoints {
+        LocatedPoints { booleans, assignments, ..self }
+    }
+
+    /// The truth values of the Boolean variables of a point.
+    pub(crate) fn assignment(&self, row: usize) -> &[bool] {
+        &self.assignments[row * self.booleans..(row + 1) * self.booleans]
     }
 
     /// The number of points.
@@ -196,8 +210,10 @@ impl MixtureLanes {
     /// ```
     ///
     /// `gradient` has the derivatives of the logarithms of normalised components, row by row, `length` numbers per
-    /// component beginning with one for the logit, and gets those of the log-densities. A component without mass takes
-    /// no part, and rows whose point is outside get minus infinity and a gradient of zero.
+    /// component beginning with one for the logit, and gets those of the log-densities; numbers that factors of parts
+    /// depend on come after them. A component without mass takes no part, and rows whose point is outside get minus
+    /// infinity and a gradient of zero.
+    #[allow(clippy::too_many_arguments)]
     pub fn finish<T: Real>(
         &mut self,
         points: &LocatedPoints,
@@ -206,14 +222,22 @@ impl MixtureLanes {
         log_prob: &mut [T],
         gradient: Option<&mut [T]>,
         length: usize,
+        parts: &mut PartLanes<T>,
     ) {
+        for (component, logs) in self.components.iter_mut().zip(&parts.logs) {
+            component.log_value = component.log_value + logs.value - logs.scale;
+        }
         let total = lanes::dispatch(Finish { components: &mut self.components, tiny: T::TINY });
         for (lane, log_prob) in log_prob.iter_mut().enumerate() {
             let inside = points.is_inside(first + lane);
             *log_prob = T::from_f64(if inside { total.0[lane] - log_volume } else { f64::NEG_INFINITY });
         }
         let Some(gradient) = gradient else { return };
-        let width = self.components.len() * length;
+        let width = gradient.len() / log_prob.len();
+        for (m, component) in self.components.iter().enumerate() {
+            (parts.by_value[m], parts.by_integral[m]) = (component.log_value, component.log_value);
+        }
+        parts.pull_back(gradient, width, points, first);
         for (lane, row) in gradient.chunks_mut(width).enumerate() {
             if !points.is_inside(first + lane) {
                 row.fill(T::default());
@@ -276,17 +300,47 @@ impl LaneWork for Finish<'_> {
 
 /// float32 or float64, as the precision of a kernel.
 pub trait Precision: Real {
+    /// The kernel of a kind on a support in parts, if it has one; made when it is first needed.
+    fn part_kernel<'k, 'p>(
+        kernels: &'k PartKernels,
+        kind: &dyn FamilyKind,
+        parts: &dyn Fn() -> SupportParts<'p>,
+    ) -> Option<&'k dyn RowKernel<Self>>;
+
     /// The kernel of a kind in this precision, if it has one.
     fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<Self>>;
 }
 
+/// A fused pass, if a kind of family has one.
+type SomeKernel<T> = Option<Box<dyn RowKernel<T>>>;
+
+/// The fused pass of a kind on a support in parts, in both precisions.
+#[derive(Debug, Default)]
+pub struct PartKernels(KernelPair<SomeKernel<f32>, SomeKernel<f64>>);
+
 impl Precision for f32 {
+    fn part_kernel<'k, 'p>(
+        kernels: &'k PartKernels,
+        kind: &dyn FamilyKind,
+        parts: &dyn Fn() -> SupportParts<'p>,
+    ) -> Option<&'k dyn RowKernel<f32>> {
+        kernels.0.f32.get_or_init(|| kind.kernel_on_parts_f32(&parts())).as_deref()
+    }
+
     fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<f32>> {
         kind.kernel_f32()
     }
 }
 
 impl Precision for f64 {
+    fn part_kernel<'k, 'p>(
+        kernels: &'k PartKernels,
+        kind: &dyn FamilyKind,
+        parts: &dyn Fn() -> SupportParts<'p>,
+    ) -> Option<&'k dyn RowKernel<f64>> {
+        kernels.0.f64.get_or_init(|| kind.kernel_on_parts_f64(&parts())).as_deref()
+    }
+
     fn kernel(kind: &dyn FamilyKind) -> Option<&dyn RowKernel<f64>> {
         kind.kernel_f64()
     }
@@ -337,16 +391,35 @@ impl Family {
         let n = self.dimension();
         self.check_points(points)?;
         let count = points.len() / n;
-        if rows.len() != count * per {
-            return Err(DensityError::Length { what: "parameters", given: rows.len(), wanted: per });
-        }
-        if let Some(at) = rows.iter().position(|x| !x.to_f64().is_finite()) {
-            return Err(DensityError::Parameter { row: at / per, column: at % per, value: rows[at].to_f64() });
-        }
+        check_rows(rows, per, count)?;
         let located = LocatedPoints::new(self.support().grid(), points, self.contains(points));
-        let mut log_prob = vec![T::default(); count];
+        Ok(Some(RowLogProb::compute(kernel, input, rows, &located, with_gradient)))
+    }
+}
+
+/// Whether there is one row of finite numbers for each point.
+pub(crate) fn check_rows<T: Real>(rows: &[T], per: usize, points: usize) -> Result<(), DensityError> {
+    if rows.len() != points * per {
+        return Err(DensityError::Length { what: "parameters", given: rows.len(), wanted: per });
+    }
+    match rows.iter().position(|x| !x.to_f64().is_finite()) {
+        Some(at) => Err(DensityError::Parameter { row: at / per, column: at % per, value: rows[at].to_f64() }),
+        None => Ok(()),
+    }
+}
+
+impl<T: Real> RowLogProb<T> {
+    /// The fused pass on rows that were checked.
+    pub(crate) fn compute(
+        kernel: &dyn RowKernel<T>,
+        input: RowInput,
+        rows: &[T],
+        points: &LocatedPoints,
+        with_gradient: bool,
+    ) -> RowLogProb<T> {
+        let mut log_prob = vec![T::default(); points.len()];
         let mut gradient = with_gradient.then(|| vec![T::default(); rows.len()]);
-        kernel.log_prob(input, rows, &located, &mut log_prob, gradient.as_deref_mut());
-        Ok(Some(RowLogProb { log_prob, gradient }))
+        kernel.log_prob(input, rows, points, &mut log_prob, gradient.as_deref_mut());
+        RowLogProb { log_prob, gradient }
     }
 }

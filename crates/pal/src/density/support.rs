@@ -4,9 +4,10 @@
 //! support  =  union over parts of  { booleans = assignment } x { y in an element of the mesh }
 //! ```
 //!
-//! A part fixes some Boolean variables and leaves the others free. Today the constraint has no Boolean variables, so
-//! there is exactly one part, and its assignment is empty. Nor are there equalities: a family on a flat has a support in
-//! free coordinates, and its points are translated where they come in and go out (see `flat`).
+//! A part fixes some Boolean variables and leaves the others free. Here there is exactly one part, and its assignment is
+//! empty: where a constraint has Boolean variables, this is the support on its reals, and `mixed` divides it further. Nor
+//! are there equalities: a family on a flat has a support in free coordinates, and its points are translated where they
+//! come in and go out (see `flat`).
 
 use std::sync::{Arc, OnceLock};
 
@@ -95,6 +96,14 @@ impl Support {
         let formula = self.constraint.formula.clone() & condition.clone();
         let constraint = Constraint { formula, ..self.constraint.clone() };
         Support::new(&Region::new(&constraint)?, self.grid())
+    }
+
+    /// The same elements under a further condition on Boolean variables.
+    pub(crate) fn with_assignments(&self, condition: &Formula) -> Result<Support, DensityError> {
+        let formula = self.constraint.formula.clone() & condition.clone();
+        let constraint = Constraint { formula, ..self.constraint.clone() };
+        let membership = constraint.membership()?;
+        Ok(Support { constraint, membership, part: self.part.clone(), anchors: OnceLock::new() })
     }
 
     /// Elements of this support on which a stronger constraint over the reals holds.

@@ -1,6 +1,6 @@
 //! Variables with one of several named values, as Boolean variables of which exactly one is true.
 
-use super::{Constraint, Formula, Var};
+use super::{Connective, Constraint, Formula, Node, Var};
 
 /// A variable that has one of several named values.
 ///
@@ -56,6 +56,12 @@ pub enum CategoryError {
 impl Category {
     /// A category with these values, in this order, which is the order of their columns.
     pub fn new<S: AsRef<str>>(name: &str, values: &[S]) -> Result<Category, CategoryError> {
+        let slots = Var::declare_all(&vec![name; values.len()]);
+        Category::in_slots(name, values, &slots)
+    }
+
+    /// The category whose variables are declared at the moments of others, of which there are at least as many.
+    pub(super) fn in_slots<S: AsRef<str>>(name: &str, values: &[S], slots: &[Var]) -> Result<Category, CategoryError> {
         let values: Vec<String> = values.iter().map(|value| value.as_ref().to_string()).collect();
         if name.contains('=') {
             return Err(CategoryError::Separator(name.to_string()));
@@ -66,8 +72,9 @@ impl Category {
         if let Some(k) = (0..values.len()).find(|k| values[..*k].contains(&values[*k])) {
             return Err(CategoryError::Repeated { category: name.to_string(), value: values[k].clone() });
         }
-        let names: Vec<String> = values.iter().map(|value| format!("{name}={value}")).collect();
-        Ok(Category { name: name.to_string(), values, variables: Var::declare_all(&names) })
+        let variable = |(value, slot): (&String, &Var)| slot.renamed(&format!("{name}={value}"));
+        let variables = values.iter().zip(slots).map(variable).collect();
+        Ok(Category { name: name.to_string(), values, variables })
     }
 
     /// The name of the category.
@@ -122,9 +129,25 @@ impl Category {
         found
     }
 
+    /// Whether a part of a conjunction says that the category has exactly one of its values, in the words of
+    /// [`Category::exactly_one`].
+    pub(super) fn is_rule(&self, part: &Formula) -> bool {
+        let alike = matches!(part.node(), Node::Connective(Connective::Or, parts) if parts.len() == self.values.len());
+        alike && part.to_string() == self.exactly_one().to_string()
+    }
+
+    /// Whether the constraint says that the category has exactly one of its values, in those very words.
+    pub(super) fn is_enforced_by(&self, formula: &Formula) -> bool {
+        match formula.node() {
+            Node::Connective(Connective::And, parts) => parts.iter().any(|part| self.is_rule(part)),
+            _ => self.is_rule(formula),
+        }
+    }
+
     /// The constraint in which every category has exactly one of its values.
     pub fn enforce(constraint: &Constraint) -> Constraint {
-        let rules = Category::all_of(constraint).into_iter().map(|category| category.exactly_one());
+        let open = |category: &Category| !category.is_enforced_by(&constraint.formula);
+        let rules = Category::all_of(constraint).into_iter().filter(open).map(|category| category.exactly_one());
         let formula = rules.fold(constraint.formula.clone(), |formula, rule| formula & rule);
         Constraint { formula, ..constraint.clone() }
     }

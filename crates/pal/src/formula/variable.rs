@@ -73,6 +73,11 @@ impl Var {
         self.declared
     }
 
+    /// A variable of another name, declared at the same moment.
+    pub(super) fn renamed(&self, name: &str) -> Var {
+        Var { name: Arc::from(name), declared: self.declared }
+    }
+
     /// Of two declarations of one variable, the earlier one.
     pub(crate) fn earliest(self, other: Var) -> Var {
         assert_eq!(self, other, "two declarations of one variable have one name");

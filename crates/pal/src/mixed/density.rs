@@ -69,10 +69,11 @@ impl MixedDensity {
         Ok(self.log_prob_of(&reals, &booleans))
     }
 
+    /// Log-densities from free coordinates.
     pub(super) fn log_prob_of(&self, reals: &[f64], booleans: &[bool]) -> Vec<f64> {
-        let (n, k) = (self.support.dimension(), self.support.booleans().len());
+        let (n, k) = (self.support.base().dimension(), self.support.booleans().len());
         let grid = self.support.base().grid();
-        let log_volume = grid.log_volume();
+        let log_volume = self.support.log_measure();
         let mut result = vec![f64::NEG_INFINITY; reals.len() / n];
         result.par_chunks_mut(BLOCK).enumerate().for_each(|(block, out)| {
             crate::interrupt::checkpoint();
@@ -216,11 +217,27 @@ impl MixedDensity {
     /// would say.
     pub fn table_at(&self, point: &[f64], names: &[&str]) -> Result<Table, QueryError> {
         let positions = self.positions(names)?;
-        let constraint = self.support.constraint();
-        let n = self.support.dimension();
-        if point.len() != n {
-            return Err(QueryError::Length { what: "values of real variables", given: point.len(), wanted: n });
+        let all = self.support.dimension();
+        if point.len() != all {
+            return Err(QueryError::Length { what: "values of real variables", given: point.len(), wanted: all });
         }
+        let restricted;
+        let (whole, point) = match self.support.chart() {
+            None => (point, point),
+            Some(chart) => {
+                restricted = chart.restrict(point, f64::EPSILON);
+                (point, &restricted[..])
+            }
+        };
+        let nowhere = || {
+            let reals = self.support.constraint().reals.iter().zip(whole);
+            QueryError::NoDensity(reals.map(|(var, x)| format!("{var} = {x}")).collect::<Vec<_>>().join(", "))
+        };
+        if self.support.chart().is_some() && point.iter().any(|x| x.is_nan()) {
+            return Err(nowhere());
+        }
+        let constraint = self.support.base().constraint();
+        let n = point.len();
         let mut exact = Substitution::new();
         for (var, value) in constraint.reals.iter().zip(point) {
             let number = number::from_f64(*value).map_err(|_| QueryError::Value(var.clone(), *value))?;
@@ -250,10 +267,7 @@ impl MixedDensity {
             (0..logs.len()).map(of_component).sum::<f64>()
         };
         let table = if largest == f64::NEG_INFINITY { None } else { Some(Table::new(names, mass)) };
-        table.filter(|table| table.probabilities.iter().all(|p| p.is_finite())).ok_or_else(|| {
-            let text: Vec<String> = constraint.reals.iter().zip(point).map(|(var, x)| format!("{var} = {x}")).collect();
-            QueryError::NoDensity(text.join(", "))
-        })
+        table.filter(|table| table.probabilities.iter().all(|p| p.is_finite())).ok_or_else(nowhere)
     }
 
     /// The density of the reals on every part with mass, with the probability of the part.
@@ -271,7 +285,8 @@ impl MixedDensity {
                 joint => joint.ln() - integrals[at][m].ln() - mass.ln(),
             };
             let log_weights = masses.iter().enumerate().map(log).collect();
-            parts.push((mass, at, Density::new(part.support.clone(), self.functions.clone(), log_weights, None)));
+            let chart = self.support.chart().cloned();
+            parts.push((mass, at, Density::new(part.support.clone(), self.functions.clone(), log_weights, chart)));
         }
         parts
     }

@@ -108,6 +108,17 @@ impl DiagramBuilder {
         Ok(DiagramBuilder { diagram, known: HashMap::new(), junctions: HashMap::new() })
     }
 
+    /// A diagram that further sets are added to.
+    pub fn over(diagram: &AssignmentDiagram) -> DiagramBuilder {
+        let known = diagram.nodes.iter().enumerate().skip(2).map(|(at, node)| (*node, AssignmentSet(at as u32)));
+        DiagramBuilder { known: known.collect(), diagram: diagram.clone(), junctions: HashMap::new() }
+    }
+
+    /// The assignments that two sets have in common.
+    pub fn intersection(&mut self, a: AssignmentSet, b: AssignmentSet) -> Result<AssignmentSet, DensityError> {
+        self.pair(true, a, b)
+    }
+
     /// The diagram of all sets that were made.
     pub fn finish(self) -> AssignmentDiagram {
         self.diagram
@@ -222,6 +233,32 @@ impl AssignmentDiagram {
     #[cfg(test)]
     fn len(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// The number of variables.
+    pub fn variables(&self) -> usize {
+        self.variables
+    }
+
+    /// The nodes that some sets lead to, each with its variable and the positions of its branches, and the positions of
+    /// the sets. The empty and the full set have the positions 0 and 1 and are not listed.
+    pub fn reachable(&self, sets: &[AssignmentSet]) -> (Vec<[usize; 3]>, Vec<usize>) {
+        let mut used = vec![false; self.nodes.len()];
+        sets.iter().for_each(|set| used[set.position()] = true);
+        for at in (2..self.nodes.len()).rev() {
+            if used[at] {
+                used[self.nodes[at].low.position()] = true;
+                used[self.nodes[at].high.position()] = true;
+            }
+        }
+        let (mut places, mut nodes) = (vec![0, 1], Vec::new());
+        for (node, used) in self.nodes[2..].iter().zip(&used[2..]) {
+            places.push(nodes.len() + 2);
+            if *used {
+                nodes.push([node.variable as usize, places[node.low.position()], places[node.high.position()]]);
+            }
+        }
+        (nodes, sets.iter().map(|set| places[set.position()]).collect())
     }
 
     /// The probabilities of all sets. Where a variable is fixed they are conditional on its value.

@@ -19,10 +19,15 @@ use rayon::prelude::*;
 
 use super::density::MixedDensity;
 use super::diagram::Odds;
+use super::factors::part_factors;
 use super::support::MixedSupport;
 use crate::density::gradient::{Cotangents, FormOn};
+use crate::density::parts::SupportParts;
 use crate::density::weights::log_sum_exp;
-use crate::density::{BinIndex, DensityError, Differentiable, Expansion, Family, Form, Grid, Row, Settings};
+use crate::density::{
+    BinIndex, DensityError, Differentiable, Expansion, Family, Form, Grid, LocatedPoints, PartKernels, Precision, Row,
+    RowInput, RowKernel, RowLogProb, Settings, check_rows,
+};
 use crate::formula::Category;
 use crate::interrupt::checkpoint;
 use crate::random::Stream;
@@ -54,7 +59,15 @@ pub struct MixedFamily {
     family: Family,
     support: Arc<MixedSupport>,
     /// The integrals over every part.
-    forms: Arc<Vec<Box<dyn Form>>>,
+    forms: Arc<PartForms>,
+    kernels: Arc<PartKernels>,
+}
+
+/// The integrals of the components over every part of a support, times a monomial in the coordinates of the box.
+#[derive(Debug)]
+pub(super) struct PartForms {
+    forms: Vec<Box<dyn Form>>,
+    powers: Vec<u16>,
 }
 
 /// One parameter vector on its way to a density.
@@ -88,14 +101,19 @@ impl MixedFamily {
                 &with_rules
             }
         };
-        MixedFamily::on(settings.compile(&region.onto_reals())?)
+        let compile = |region: &Region| settings.compile(&region.onto_reals());
+        MixedFamily::on(match compile(region) {
+            Err(DensityError::NoVolume(_)) => Family::on_flat(region, compile)?,
+            other => other?,
+        })
     }
 
     /// The mixed family on top of one that was compiled on the projection of its region.
     pub(super) fn on(family: Family) -> Result<MixedFamily, DensityError> {
-        let support = Arc::new(MixedSupport::new(family.support().clone())?);
-        let forms = compile_forms(&family, &support)?;
-        Ok(MixedFamily { family, support, forms: Arc::new(forms) })
+        let chart = family.flat().map(|flat| flat.chart().clone());
+        let support = Arc::new(MixedSupport::new(family.support().clone(), chart)?);
+        let forms = compile_forms(&family, &support, &[])?;
+        Ok(MixedFamily { family, support, forms: Arc::new(forms), kernels: Arc::default() })
     }
 
     /// What the densities live on.
@@ -136,9 +154,9 @@ impl MixedFamily {
     /// One parameter vector that already resembles the data, for training to begin with. There is one cluster of mixed
     /// points for each component, row by row in a flat vector; clusters may be empty.
     pub fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Result<Vec<f64>, DensityError> {
-        let split = clusters.iter().map(|cluster| self.support.split(cluster)).collect::<Result<Vec<_>, _>>()?;
+        let split = clusters.iter().map(|cluster| self.support.split_all(cluster)).collect::<Result<Vec<_>, _>>()?;
         let reals: Vec<Vec<f64>> = split.iter().map(|(reals, _)| reals.clone()).collect();
-        let mut params = self.family.start(&reals, noise);
+        let mut params = self.family.in_free_coordinates().start(&reals, noise);
         let k = self.booleans();
         for (_, booleans) in split.iter().cycle().take(self.num_components()) {
             for variable in 0..k {
@@ -204,17 +222,22 @@ impl MixedFamily {
     pub(super) fn integrals(
         &self,
         support: &MixedSupport,
-        forms: &[Box<dyn Form>],
+        forms: &PartForms,
         expansions: &[Expansion],
     ) -> Vec<Vec<f64>> {
-        let parts = support.parts.iter().zip(forms);
-        parts.map(|(part, form)| self.family.integrals(&**form, &part.support, &[], expansions)).collect()
+        let parts = support.parts.iter().zip(&forms.forms);
+        parts.map(|(part, form)| self.family.integrals(&**form, &part.support, &forms.powers, expansions)).collect()
+    }
+
+    /// The integrals over every part of the support.
+    pub(super) fn forms(&self) -> &PartForms {
+        &self.forms
     }
 
     /// The logarithms of the integrals of all components over the support, summed over assignments: `num_components`
     /// for each parameter vector.
     pub fn log_normaliser(&self, params: &[f64]) -> Result<Vec<f64>, DensityError> {
-        let volume = self.support.base().grid().log_volume();
+        let volume = self.support.log_measure();
         let rows = self.rows(params)?;
         Ok(rows.iter().flat_map(|row| row.row.log_integrals.iter().map(|i| i + volume)).collect())
     }
@@ -267,28 +290,74 @@ impl MixedFamily {
     }
 
     /// The log-density of each mixed point under its own parameter vector, with the derivatives with respect to that
-    /// vector, row by row: what a training step needs, with the work of both done once.
+    /// vector, row by row: [`MixedFamily::row_log_prob`] in float64.
     pub fn log_prob_rows(&self, params: &[f64], points: &[f64]) -> Result<(Vec<f64>, Vec<f64>), DensityError> {
-        let rows = self.rows(params)?;
-        let (reals, booleans) = self.paired(rows.len(), points)?;
-        let (n, k, per) = (self.family.dimension(), self.booleans(), self.num_params());
-        let count = reals.len() / n;
-        if rows.len() != count {
-            return Err(DensityError::Pairing { params: rows.len(), points: count });
-        }
-        let (mut log_prob, mut gradient) = (vec![f64::NEG_INFINITY; count], vec![0.0; params.len()]);
-        let tasks = gradient.par_chunks_mut(per).zip(params.par_chunks(per)).zip(rows.par_iter()).enumerate();
-        tasks.zip(log_prob.par_iter_mut()).for_each(|((at, ((gradient, params), row)), log_prob)| {
-            let (point, assignment) = (&reals[at * n..(at + 1) * n], &booleans[at * k..(at + 1) * k]);
-            if !self.support.base().membership().contains_with(point, assignment) {
-                return;
+        match self.row_log_prob(RowInput::Parameters, params, points, true)? {
+            Some(RowLogProb { log_prob, gradient: Some(gradient) }) => Ok((log_prob, gradient)),
+            _ => {
+                let ones = vec![1.0; points.len() / self.support.columns()];
+                Ok((self.log_prob(params, points)?, self.log_prob_vjp(params, points, &ones)?))
             }
-            let functions = self.family.kind().functions(&row.row.expansion);
-            let mut sums = self.cotangents(row);
-            *log_prob = self.add_point(row, &*functions, (point, assignment), 1.0, &mut sums);
-            self.finish(row, params, sums, gradient);
+        }
+    }
+
+    /// The log-density of each mixed point under its own row, with its gradient with respect to that row in the same
+    /// pass; `None` if the kind of family has no such pass, or not for this input. A row has the numbers that the family
+    /// over the reals takes, then one logit per component and Boolean variable.
+    ///
+    /// Where a density vanishes inside the constraint, its logarithm is that of the smallest number at hand, as in
+    /// [`Family::log_prob_rows`].
+    ///
+    /// ```
+    /// use pal::density::{RowInput, SplineSettings};
+    /// use pal::formula::{Formula, reals};
+    /// use pal::{mixed::MixedFamily, region::Region};
+    /// let [x] = reals(["x"]);
+    /// let phi = x.between(0, 4) & (!Formula::boolean("wet") | x.le(1));
+    /// let family = MixedFamily::new(&Region::new(&phi.into())?, &SplineSettings::default().into())?;
+    /// let (params, points) = (family.random_params(2, 1), [0.5, 1.0, 3.0, 0.0]);
+    /// let rows = family.row_log_prob(RowInput::Parameters, &params, &points, true)?.unwrap();
+    /// let gradient = family.log_prob_vjp(&params, &points, &[1.0, 1.0])?;
+    /// assert!(rows.gradient.unwrap().iter().zip(&gradient).all(|(a, b)| (a - b).abs() < 1e-9));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn row_log_prob<T: Precision>(
+        &self,
+        input: RowInput,
+        rows: &[T],
+        points: &[f64],
+        with_gradient: bool,
+    ) -> Result<Option<RowLogProb<T>>, DensityError> {
+        let Some((kernel, per)) = self.kernel(input) else { return Ok(None) };
+        let (reals, booleans) = self.support.split(points)?;
+        let (n, k) = (self.family.dimension(), self.booleans());
+        let factor = self.support.chart().map_or(0.0, |chart| chart.log_factor());
+        check_rows(rows, per, reals.len() / n)?;
+        let membership = self.support.base().membership();
+        let inside = reals.chunks(n).enumerate().map(|(at, point)| {
+            membership.contains_with(point, &booleans[at * k..(at + 1) * k]) && !self.family.kind().in_empty_bin(point)
         });
-        Ok((log_prob, gradient))
+        let inside = inside.collect();
+        let located = LocatedPoints::new(self.support.base().grid(), &reals, inside).with_assignments(k, booleans);
+        let mut found = RowLogProb::compute(kernel, input, rows, &located, with_gradient);
+        if factor != 0.0 {
+            found.log_prob.iter_mut().for_each(|x| *x = T::from_f64(x.to_f64() - factor));
+        }
+        Ok(Some(found))
+    }
+
+    /// The number of numbers of a row of [`MixedFamily::row_log_prob`]; `None` if there is no such pass.
+    pub fn row_len(&self, input: RowInput) -> Option<usize> {
+        self.kernel::<f64>(input).map(|(_, per)| per)
+    }
+
+    fn kernel<T: Precision>(&self, input: RowInput) -> Option<(&dyn RowKernel<T>, usize)> {
+        let parts = || {
+            let sets: Vec<_> = self.support.parts.iter().map(|part| part.assignments).collect();
+            SupportParts { forms: &self.forms.forms, factors: part_factors(&self.support.diagram, &sets) }
+        };
+        let kernel = T::part_kernel(&self.kernels, self.family.kind(), &parts)?;
+        Some((kernel, kernel.width(input)?))
     }
 
     /// Reals and truth values of points, if their number fits that of the parameter vectors.
@@ -343,14 +412,14 @@ impl MixedFamily {
             }
         }
         functions.add_gradient(&bin, &t, &factors, &mut sums.reals.coefficients);
-        total - grid.log_volume()
+        total - self.support.log_measure()
     }
 
     /// Adds the gradient of `sum over parts and components of weights[part][m] P_m(A_part) I_part,m` with respect to the
     /// coefficients and the logits of the Boolean variables.
     pub(super) fn add_integral_gradients(
         &self,
-        (support, forms): (&MixedSupport, &[Box<dyn Form>]),
+        (support, forms): (&MixedSupport, &PartForms),
         row: &MixedRow,
         (sets, integrals): (&[Vec<f64>], &[Vec<f64>]),
         weight: impl Fn(usize) -> f64,
@@ -359,11 +428,11 @@ impl MixedFamily {
         let k = self.booleans();
         let weights: Vec<f64> = (0..self.num_components()).map(weight).collect();
         let mut by_set: Vec<Vec<f64>> = sets.iter().map(|sets| vec![0.0; sets.len()]).collect();
-        for ((part, form), integrals) in support.parts.iter().zip(forms).zip(integrals) {
+        for ((part, form), integrals) in support.parts.iter().zip(&forms.forms).zip(integrals) {
             let at = part.assignments.position();
             let factors: Vec<f64> =
                 weights.iter().zip(sets).map(|(w, sets)| if *w == 0.0 { 0.0 } else { w * sets[at] }).collect();
-            let on = FormOn { form: &**form, support: &part.support, powers: &[] };
+            let on = FormOn { form: &**form, support: &part.support, powers: &forms.powers };
             let expansion = &row.row.expansion;
             self.family.add_integral_gradient(on, expansion, integrals, &factors, &mut sums.reals.coefficients);
             for (m, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight != 0.0) {
@@ -422,6 +491,11 @@ impl MixedFamily {
 }
 
 /// The integrals of the components over every part of a support.
-pub(super) fn compile_forms(family: &Family, support: &MixedSupport) -> Result<Vec<Box<dyn Form>>, DensityError> {
-    support.parts.par_iter().map(|part| family.kind().form(part.support.mesh(), &[])).collect()
+pub(super) fn compile_forms(
+    family: &Family,
+    support: &MixedSupport,
+    powers: &[u16],
+) -> Result<PartForms, DensityError> {
+    let forms = support.parts.par_iter().map(|part| family.kind().form(part.support.mesh(), powers));
+    Ok(PartForms { forms: forms.collect::<Result<_, _>>()?, powers: powers.to_vec() })
 }

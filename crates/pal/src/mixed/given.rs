@@ -7,7 +7,7 @@ use super::diagram::Odds;
 use super::support::{MixedSupport, values};
 use crate::density::{DensityError, Support};
 use crate::formula::{Constraint, Var};
-use crate::query::{QueryError, SlicedSupport, fixed_coordinates};
+use crate::query::{QueryError, SlicedSupport, fixed_coordinates, given_chart};
 use crate::region::Region;
 
 impl MixedDensity {
@@ -43,7 +43,7 @@ impl MixedDensity {
         }
         let names: Vec<&str> = booleans.iter().map(|(name, _)| *name).collect();
         let positions = self.positions(&names)?;
-        let constraint = self.support.constraint();
+        let constraint = self.support.base().constraint();
         let vars: Vec<Var> = positions.iter().map(|at| constraint.booleans[*at].clone()).collect();
         let fixed: Vec<bool> = booleans.iter().map(|(_, value)| *value).collect();
         let kept: Vec<usize> = (0..constraint.booleans.len()).filter(|at| !positions.contains(at)).collect();
@@ -53,7 +53,8 @@ impl MixedDensity {
             booleans: kept.iter().map(|at| constraint.booleans[*at].clone()).collect(),
         };
         let region = Region::new(&smaller).map_err(DensityError::from)?;
-        let support = MixedSupport::new(Arc::new(Support::new(&region, self.support.base().grid())?))?;
+        let base = Arc::new(Support::new(&region, self.support.base().grid())?);
+        let support = MixedSupport::new(base, self.support.chart().cloned())?;
         let weight = |(weight, odds): (&f64, &Odds)| {
             let factors = positions.iter().zip(&fixed).map(|(at, value)| odds.of(*at, *value).ln());
             weight + factors.sum::<f64>()
@@ -68,9 +69,13 @@ impl MixedDensity {
     }
 
     fn given_reals(&self, reals: &[(&str, f64)]) -> Result<MixedDensity, QueryError> {
+        let chart = match self.support.chart() {
+            None => None,
+            Some(chart) => Some(Arc::new(given_chart(chart, reals)?)),
+        };
         let slice = SlicedSupport::new(self.support.base(), reals)?;
-        let functions = fixed_coordinates(self.functions.clone(), &slice, self.support.dimension())?;
-        let support = Arc::new(MixedSupport::new(slice.support().clone())?);
+        let functions = fixed_coordinates(self.functions.clone(), &slice, self.support.base().dimension())?;
+        let support = Arc::new(MixedSupport::new(slice.support().clone(), chart)?);
         Ok(MixedDensity::new(support, functions, self.log_weights.clone(), self.odds.clone()))
     }
 }

@@ -18,7 +18,9 @@
 //! | `diagram` | sets of assignments: probabilities, gradients, draws, most probable members |
 //! | `support` | the projection of a constraint in parts. [`MixedSupport`] |
 //! | `family` | batches of log-densities and their gradients. [`MixedFamily`] |
+//! | `factors` | the same in lanes, for the fused pass of a training step |
 //! | `event` | probabilities of conditions, in batches. [`MixedEvent`] |
+//! | `expectation` | expectations and tables of batches. [`MixedExpectation`] |
 //! | `density` | one density: probabilities, conditions, tables. [`MixedDensity`], [`Table`] |
 //! | `given` | given values of some variables |
 //! | `sample` | independent samples |
@@ -31,6 +33,8 @@
 mod density;
 mod diagram;
 mod event;
+mod expectation;
+mod factors;
 mod family;
 mod file;
 mod given;
@@ -41,6 +45,7 @@ mod support;
 
 pub use density::{MixedDensity, Table};
 pub use event::MixedEvent;
+pub use expectation::MixedExpectation;
 pub use family::MixedFamily;
 pub use file::MixedModel;
 pub use support::MixedSupport;

@@ -12,6 +12,7 @@
 //! they disagree, best first. The search ends when the best value found and the largest bound agree.
 
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::density::MixedDensity;
@@ -67,6 +68,14 @@ impl MixedDensity {
     /// The point and assignment of largest density, with an upper bound of the density of all others. The point has the
     /// real variables first, then a 0 or 1 for each Boolean one.
     pub fn mode(&self, options: &ModeOptions) -> Result<Mode, QueryError> {
+        if let Some(chart) = self.support.chart() {
+            let inner = self.on(Arc::new(self.support.in_free_coordinates())).mode(options)?;
+            let (free, booleans) = inner.point.split_at(chart.dimension());
+            let point = [chart.fill(free), booleans.to_vec()].concat();
+            let factor = chart.log_factor();
+            let (log_density, log_upper) = (inner.log_density - factor, inner.log_upper - factor);
+            return Ok(Mode { point, log_density, log_upper, ..inner });
+        }
         let started = Instant::now();
         let mut search = ModeSearch {
             density: self,

@@ -48,7 +48,7 @@ impl MixedDensity {
         let columns = self.support.columns();
         check_memory(count, columns)?;
         let samplers = self.samplers()?;
-        let n = self.support.dimension();
+        let n = self.support.base().dimension();
         let mut samples = vec![0.0; count * columns];
         let mut open: Vec<usize> = (0..count).collect();
         for attempt in 0..ATTEMPTS {
@@ -74,8 +74,9 @@ impl MixedDensity {
                         continue;
                     }
                     let sample = &mut samples[*row * columns..(*row + 1) * columns];
-                    sample[..n].copy_from_slice(point);
-                    sample[n..].iter_mut().zip(assignment).for_each(|(to, value)| *to = f64::from(u8::from(value)));
+                    let (reals, booleans) = sample.split_at_mut(self.support.dimension());
+                    reals.copy_from_slice(&self.support.filled(point.to_vec()));
+                    booleans.iter_mut().zip(assignment).for_each(|(to, value)| *to = f64::from(u8::from(value)));
                 }
             }
             if open.is_empty() {
@@ -88,6 +89,7 @@ impl MixedDensity {
     fn samplers(&self) -> Result<PartSamplers, QueryError> {
         let (mut parts, mut cumulative, mut total) = (Vec::new(), Vec::new(), 0.0);
         for (mass, at, density) in self.part_densities(&[]) {
+            let density = density.in_free_coordinates();
             let sampler = density.sampler()?;
             total += mass;
             cumulative.push(total);

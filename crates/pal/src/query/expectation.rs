@@ -11,6 +11,7 @@ use crate::formula::Var;
 use crate::moments::in_free_variables;
 use crate::number::{self, Rational};
 use crate::polynomial::Polynomial;
+use crate::region::Chart;
 
 /// Expectations of polynomials, compiled on a family for many parameter vectors.
 ///
@@ -24,7 +25,7 @@ pub struct Expectation {
 }
 
 /// Monomials in box coordinates with their factors.
-type BoxTerms = Vec<(Vec<u16>, f64)>;
+pub(crate) type BoxTerms = Vec<(Vec<u16>, f64)>;
 
 /// Rewrites a polynomial in the coordinates of the user as one in the coordinates of the box.
 fn in_box(support: &Support, polynomial: &Polynomial) -> Result<BoxTerms, QueryError> {
@@ -40,17 +41,26 @@ fn in_box(support: &Support, polynomial: &Polynomial) -> Result<BoxTerms, QueryE
     Ok(in_box.into_iter().map(|(alpha, c)| (alpha, number::to_f64(&c))).collect())
 }
 
+/// A polynomial in all variables as one in the coordinates of the box, which are those of the free variables.
+pub(crate) fn box_terms(
+    support: &Support,
+    chart: Option<&Chart>,
+    polynomial: &Polynomial,
+) -> Result<BoxTerms, QueryError> {
+    match chart {
+        None => in_box(support, polynomial),
+        Some(chart) => in_box(support, &in_free_variables(chart, polynomial)?),
+    }
+}
+
 impl Family {
     /// Compiles the expectations of polynomials in the variables of the constraint.
     pub fn expectation(&self, polynomials: &[Polynomial]) -> Result<Expectation, QueryError> {
         let (mut forms, mut known, mut terms) = (Vec::new(), BTreeMap::new(), Vec::new());
         for polynomial in polynomials {
             let mut list = Vec::new();
-            let polynomial = match self.flat() {
-                None => polynomial,
-                Some(flat) => &in_free_variables(flat.chart(), polynomial)?,
-            };
-            for (alpha, c) in in_box(self.support(), polynomial)? {
+            let chart = self.flat().map(|flat| &**flat.chart());
+            for (alpha, c) in box_terms(self.support(), chart, polynomial)? {
                 let at = match known.get(&alpha) {
                     Some(at) => *at,
                     None => {
@@ -183,11 +193,7 @@ impl Expectation {
 impl Density {
     /// The expectation of a polynomial in the variables of the density.
     pub fn expectation(&self, polynomial: &Polynomial) -> Result<f64, QueryError> {
-        let polynomial = match &self.chart {
-            None => polynomial,
-            Some(chart) => &in_free_variables(chart, polynomial)?,
-        };
-        let terms = in_box(&self.support, polynomial)?;
+        let terms = box_terms(&self.support, self.chart.as_deref(), polynomial)?;
         let powers: Vec<Vec<u16>> = terms.iter().map(|(alpha, _)| alpha.clone()).collect();
         let extra = powers.iter().map(|powers| powers.iter().map(|p| usize::from(*p)).sum()).max().unwrap_or(0);
         if !MeshCubature::feasible(self.dimension(), self.functions.degree().times(extra)) {

@@ -84,16 +84,21 @@ impl Density {
 
     /// The density of the remaining variables given values of some free ones.
     pub(super) fn given_on_flat(&self, chart: &Chart, values: &[(&str, f64)]) -> Result<Density, QueryError> {
-        if let Some(dependent) = values.iter().find_map(|(name, _)| dependent(chart, name)) {
-            let what = "give values of free variables, or compile a family in which it is free";
-            return Err(not_free(chart, dependent, what));
-        }
+        let left = given_chart(chart, values)?;
         let remaining = self.in_free_coordinates().given(values)?;
-        let free = chart.free_variables();
-        let fixed = values.iter().filter_map(|(name, value)| {
-            Some((free.iter().position(|var| var.name() == *name)?, number::from_f64(*value).ok()?))
-        });
-        let chart = chart.given(&fixed.collect::<Vec<(usize, Rational)>>());
-        Ok(Density { chart: Some(Arc::new(chart)), ..remaining })
+        Ok(Density { chart: Some(Arc::new(left)), ..remaining })
     }
+}
+
+/// The chart of what is left when some free variables have values.
+pub(crate) fn given_chart(chart: &Chart, values: &[(&str, f64)]) -> Result<Chart, QueryError> {
+    if let Some(dependent) = values.iter().find_map(|(name, _)| dependent(chart, name)) {
+        let what = "give values of free variables, or compile a family in which it is free";
+        return Err(not_free(chart, dependent, what));
+    }
+    let free = chart.free_variables();
+    let fixed = values.iter().filter_map(|(name, value)| {
+        Some((free.iter().position(|var| var.name() == *name)?, number::from_f64(*value).ok()?))
+    });
+    Ok(chart.given(&fixed.collect::<Vec<(usize, Rational)>>()))
 }

@@ -109,6 +109,8 @@ pub use entropy::{Entropy, EntropyOptions};
 pub use error::QueryError;
 pub use event::Event;
 pub use expectation::Expectation;
+pub(crate) use expectation::box_terms;
+pub(crate) use flat::given_chart;
 pub(crate) use given::{SlicedSupport, fixed_coordinates};
 pub use given_rows::GivenRows;
 pub use information::Information;

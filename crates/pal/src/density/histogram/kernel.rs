@@ -10,9 +10,11 @@
 use std::sync::Arc;
 
 use super::HistogramMixture;
+use super::form::VolumeForm;
 use crate::density::grid::BinIndex;
 use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch};
 use crate::density::occupied::OccupiedBins;
+use crate::density::parts::{PartFactors, PartLanes};
 use crate::density::row_kernel::{LocatedPoints, MixtureLanes, RowBlock, RowBlocks, RowInput, RowKernel};
 
 /// A batch of at least this many components is divided between threads.
@@ -34,11 +36,13 @@ pub(super) struct HistogramKernel<T> {
     last: Vec<(usize, T)>,
     occupied: Arc<OccupiedBins>,
     log_volume: f64,
+    parts: Option<Arc<dyn PartFactors>>,
 }
 
-/// Bins that differ along the last axis alone.
+/// Bins of one part that differ along the last axis alone.
 #[derive(Clone, Copy, Debug)]
 struct Run {
+    part: usize,
     /// Where the bins end in the list of all; they start where those of the run before end.
     end: usize,
 }
@@ -51,10 +55,24 @@ struct HistogramMemory<T> {
     mixture: MixtureLanes,
     bins: Vec<BinIndex>,
     local: Vec<f64>,
+    parts: PartLanes<T>,
+    /// The integrals of a component over all parts.
+    integrals: Vec<Lanes<T>>,
+    /// Which component it is.
+    component: usize,
 }
 
 impl<T: Real> HistogramKernel<T> {
     pub fn new(family: &HistogramMixture) -> HistogramKernel<T> {
+        HistogramKernel::on_parts(family, &[&family.form], None)
+    }
+
+    /// The fused pass on a support in parts.
+    pub fn on_parts(
+        family: &HistogramMixture,
+        forms: &[&VolumeForm],
+        parts: Option<Arc<dyn PartFactors>>,
+    ) -> HistogramKernel<T> {
         let mut starts = vec![0];
         for bins in family.bins() {
             starts.push(starts[starts.len() - 1] + bins);
@@ -70,18 +88,21 @@ impl<T: Real> HistogramKernel<T> {
             last: Vec::new(),
             occupied: family.occupied.clone(),
             log_volume: family.support.grid().log_volume(),
+            parts,
         };
-        let mut before: Option<&[usize]> = None;
-        for (places, volume) in family.form.bins_in_use() {
-            let (last, leading) = places.split_last().expect("a region has at least one variable");
-            if before != Some(leading) {
-                kernel.runs.push(Run { end: 0 });
-                kernel.leading.extend(leading);
-                before = Some(leading);
+        for (part, form) in forms.iter().enumerate() {
+            let mut before: Option<&[usize]> = None;
+            for (places, volume) in form.bins_in_use() {
+                let (last, leading) = places.split_last().expect("a region has at least one variable");
+                if before != Some(leading) {
+                    kernel.runs.push(Run { part, end: 0 });
+                    kernel.leading.extend(leading);
+                    before = Some(leading);
+                }
+                kernel.last.push((*last, T::from_f64(volume)));
+                kernel.runs.last_mut().expect("a run has begun").end = kernel.last.len();
+                places.iter().for_each(|place| kernel.in_use[*place] = true);
             }
-            kernel.last.push((*last, T::from_f64(volume)));
-            kernel.runs.last_mut().expect("a run has begun").end = kernel.last.len();
-            places.iter().for_each(|place| kernel.in_use[*place] = true);
         }
         kernel
     }
@@ -89,6 +110,11 @@ impl<T: Real> HistogramKernel<T> {
     /// The number of parameters of a component: its logit, then one per bin of every axis.
     fn per_component(&self) -> usize {
         1 + self.in_use.len()
+    }
+
+    /// The length of a row.
+    fn row_len(&self) -> usize {
+        self.per_component() * self.components + PartLanes::<T>::tail(self.parts.as_ref(), self.components)
     }
 
     fn memory(&self) -> HistogramMemory<T> {
@@ -100,6 +126,9 @@ impl<T: Real> HistogramKernel<T> {
             mixture: MixtureLanes::new(self.components),
             bins: vec![BinIndex::default(); n],
             local: vec![0.0; n],
+            parts: PartLanes::new(self.parts.as_ref(), self.components),
+            integrals: vec![Lanes::zero(); self.parts.as_ref().map_or(1, |parts| parts.parts())],
+            component: 0,
         }
     }
 
@@ -107,8 +136,9 @@ impl<T: Real> HistogramKernel<T> {
     fn rows(&self, block: RowBlock<'_, T>, points: &LocatedPoints, memory: &mut HistogramMemory<T>) {
         let RowBlock { first, rows, log_prob, mut gradient } = block;
         let per = self.per_component();
-        let width = per * self.components;
+        let width = self.row_len();
         let count = log_prob.len();
+        memory.parts.load(rows, width, points, first);
         for (component, offset) in self.offset.chunks(per).enumerate() {
             for lane in 0..LANES {
                 // Lanes without a row repeat the last one.
@@ -117,13 +147,17 @@ impl<T: Real> HistogramKernel<T> {
                 memory.theta.iter_mut().zip(both).for_each(|(lanes, (x, y))| lanes.0[lane] = *x + *y);
                 memory.mixture.components[component].logit.0[lane] = (rows[start] + offset[0]).to_f64();
             }
+            memory.component = component;
             let integrals = dispatch(HistogramIntegral { kernel: self, memory, with_gradient: gradient.is_some() });
-            let HistogramMemory { theta, derivatives, mixture, bins, local, .. } = &mut *memory;
+            let HistogramMemory { theta, derivatives, mixture, bins, local, parts, integrals: by_part, .. } =
+                &mut *memory;
             let whole = &mut mixture.components[component];
             whole.log_value = Lanes::zero();
             for lane in 0..LANES {
                 whole.integral.0[lane] = integrals.0[lane].to_f64();
             }
+            let reciprocal = |z: f64| T::from_f64(if z <= T::TINY { 0.0 } else { 1.0 / z });
+            parts.keep(component, by_part, Lanes(whole.integral.0.map(reciprocal)));
             for lane in 0..count {
                 let (integral, log_value) = (whole.integral.0[lane], &mut whole.log_value.0[lane]);
                 if !points.is_inside(first + lane) {
@@ -147,7 +181,7 @@ impl<T: Real> HistogramKernel<T> {
                 }
             }
         }
-        memory.mixture.finish(points, first, self.log_volume, log_prob, gradient, per);
+        memory.mixture.finish(points, first, self.log_volume, log_prob, gradient, per, &mut memory.parts);
     }
 }
 
@@ -165,7 +199,8 @@ impl<T: Real> LaneWork for HistogramIntegral<'_, T> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Lanes<T> {
         let HistogramKernel { starts, in_use, runs, leading, last, .. } = self.kernel;
-        let HistogramMemory { theta, weights, derivatives, .. } = self.memory;
+        let HistogramMemory { theta, weights, derivatives, parts, integrals, component, .. } = self.memory;
+        let factors = parts.of(*component);
         for axis in starts.windows(2) {
             let mut largest = Lanes::splat(T::from_f64(-1e30));
             for place in axis[0]..axis[1] {
@@ -184,7 +219,8 @@ impl<T: Real> LaneWork for HistogramIntegral<'_, T> {
         if self.with_gradient {
             derivatives.fill(Lanes::zero());
         }
-        let (mut total, mut start) = (Lanes::zero(), 0);
+        integrals.fill(Lanes::zero());
+        let mut start = 0;
         for (k, run) in runs.iter().enumerate() {
             let leading = &leading[k * (n - 1)..(k + 1) * (n - 1)];
             let mut product = Lanes::splat(T::from_f64(1.0));
@@ -195,8 +231,9 @@ impl<T: Real> LaneWork for HistogramIntegral<'_, T> {
             for (place, volume) in &last[start..run.end] {
                 sum.add_times(weights[*place], *volume);
             }
-            total.add_product(product, sum);
+            integrals[run.part].add_product(product, sum);
             if self.with_gradient {
+                product = product * factors[run.part];
                 let whole = product * sum;
                 for place in leading {
                     derivatives[*place] += whole;
@@ -207,13 +244,17 @@ impl<T: Real> LaneWork for HistogramIntegral<'_, T> {
             }
             start = run.end;
         }
+        let mut total = Lanes::zero();
+        for (factor, integral) in factors.iter().zip(&*integrals) {
+            total.add_product(*factor, *integral);
+        }
         total
     }
 }
 
 impl<T: Real> RowKernel<T> for HistogramKernel<T> {
     fn width(&self, input: RowInput) -> Option<usize> {
-        (input == RowInput::Parameters).then(|| self.per_component() * self.components)
+        (input == RowInput::Parameters).then(|| self.row_len())
     }
 
     fn log_prob(
@@ -224,11 +265,8 @@ impl<T: Real> RowKernel<T> for HistogramKernel<T> {
         log_prob: &mut [T],
         gradient: Option<&mut [T]>,
     ) {
-        let blocks = RowBlocks {
-            width: self.per_component() * self.components,
-            rows: LANES,
-            parallel: points.len() * self.components >= PARALLEL,
-        };
+        let blocks =
+            RowBlocks { width: self.row_len(), rows: LANES, parallel: points.len() * self.components >= PARALLEL };
         blocks.run(rows, log_prob, gradient, || self.memory(), |block, memory| self.rows(block, points, memory));
     }
 }

@@ -31,6 +31,7 @@ use super::knots::{Knots, edges};
 use super::mesh::{Degree, Mesh};
 use super::occupied::OccupiedBins;
 use super::offset::Tilt;
+use super::parts::SupportParts;
 use super::patches::PatchSearch;
 use super::registry::Settings;
 use super::row_kernel::{KernelPair, RowKernel};
@@ -351,6 +352,16 @@ impl FamilyKind for HistogramMixture {
 
     fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
         Some(self.kernels.f64.get_or_init(|| HistogramKernel::new(self)))
+    }
+
+    fn kernel_on_parts_f32(&self, parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f32>>> {
+        let forms = parts.forms_of()?;
+        Some(Box::new(HistogramKernel::on_parts(self, &forms, Some(parts.factors.clone()))))
+    }
+
+    fn kernel_on_parts_f64(&self, parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f64>>> {
+        let forms = parts.forms_of()?;
+        Some(Box::new(HistogramKernel::on_parts(self, &forms, Some(parts.factors.clone()))))
     }
 
     fn patches(&self) -> Option<&dyn PatchSearch> {

@@ -1,4 +1,8 @@
-//! The sums of a [`BinForm`](super::form::BinForm) and their gradients, for one component per lane.
+//! The sums of forms and their gradients, for one component per lane.
+//!
+//! The set that is integrated over may have parts, each with a factor of its own: with `P_g` the factors and `I_g` the
+//! integrals over the parts, the sum is `Z = sum_g P_g I_g`, and the `I_g` are its derivatives with respect to the
+//! factors. What parts share, squares and integrals along intervals, is computed once.
 //!
 //! Boxes are summed as nested sums, `sum_i a_i (sum_j b_j (..))`, over the integrals along their sides. Cut bins are
 //! grouped by their table and by their bins along the last axes. With X the sum over the members of a group of the
@@ -12,7 +16,7 @@ use std::ops::Range;
 
 use super::form::{BoxPart, BoxSide, CutBin};
 use super::hermite::SQUARE;
-use super::plane::PlaneRows;
+use super::plane::{PlaneBin, PlaneRows};
 use crate::density::lanes::{Lanes, Real, Simd, one_by_one};
 
 /// The largest number of products of squares along half of the axes: 7 along each of two.
@@ -29,6 +33,8 @@ pub(super) struct Contraction<T> {
     intervals: Vec<(usize, [T; SQUARE])>,
     /// The nested sums over boxes: one level per axis.
     levels: Vec<Vec<Nested<T>>>,
+    /// Where the terms of every part end on the first level; they start where those of the part before it end.
+    ends: Vec<usize>,
     groups: Vec<CutGroup>,
     /// Which of the groups are summed as such, and the cut bins of all others by their bin along the first axis.
     grouped: Vec<usize>,
@@ -39,6 +45,26 @@ pub(super) struct Contraction<T> {
     members: Vec<usize>,
     /// For the members of all groups which cut bin they are.
     cut: Vec<usize>,
+}
+
+/// What a form sums over in one part of a set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FormPart<'f, T> {
+    /// In lexicographic order of their sides.
+    pub boxes: &'f [BoxPart<T>],
+    pub cut: &'f [CutBin],
+    /// For each cut bin the part that has what is left of it, and the whole bin as a box; all `None` if empty.
+    pub rests: &'f [Option<usize>],
+}
+
+/// A part, and the one that has what it leaves of a bin.
+type PartAndRest = (usize, Option<usize>);
+
+impl<T> FormPart<'_, T> {
+    /// The cut bins, each with the part that has the rest.
+    fn entries(&self) -> impl Iterator<Item = (Option<usize>, &CutBin)> {
+        self.cut.iter().enumerate().map(|(k, cut)| (self.rests.get(k).copied().flatten(), cut))
+    }
 }
 
 /// One term of a nested sum: an interval of its axis, times the sum over its children.
@@ -52,17 +78,44 @@ struct Nested<T> {
     volume: T,
 }
 
-/// Cut bins with the same table and the same bins along the last axes.
+/// Cut bins of one part with the same table and the same bins along the last axes.
 #[derive(Clone, Debug)]
 struct CutGroup {
+    part: usize,
+    /// The part that has what is left of these bins.
+    rest: Option<usize>,
     table: usize,
     /// One place of squares per axis; there are one or two of them, and the first is repeated if there is one.
     trailing: [usize; 2],
     members: Range<usize>,
 }
 
+impl CutGroup {
+    /// The factor of the integral over the group.
+    #[inline(always)]
+    fn factor<T: Real>(&self, parts: &[Lanes<T>]) -> Lanes<T> {
+        match self.rest {
+            None => parts[self.part],
+            Some(rest) => parts[self.part] - parts[rest],
+        }
+    }
+
+    /// Adds the integral over the group to that of its part.
+    #[inline(always)]
+    fn add<T: Real>(&self, integral: Lanes<T>, integrals: &mut [Lanes<T>]) {
+        integrals[self.part] += integral;
+        if let Some(rest) = self.rest {
+            integrals[rest] = integrals[rest] - integral;
+        }
+    }
+}
+
 /// Memory for one evaluation.
 pub(super) struct FormWork<T> {
+    /// The factors of all parts. Ones, until others are written here.
+    pub parts: Vec<Lanes<T>>,
+    /// The integrals over all parts, without these factors.
+    pub integrals: Vec<Lanes<T>>,
     /// The integrals along all intervals, and the derivatives with respect to them.
     sides: Vec<Lanes<T>>,
     side_derivatives: Vec<Lanes<T>>,
@@ -77,8 +130,7 @@ impl<T: Real> Contraction<T> {
         bins: &[usize],
         step: usize,
         intervals: &[Vec<BoxSide<T>>],
-        boxes: &[BoxPart<T>],
-        cut: &[CutBin],
+        parts: &[FormPart<'_, T>],
     ) -> Contraction<T> {
         let n = bins.len();
         // With a step of 6 the last knot of an axis has a number that belongs to no further bin.
@@ -93,21 +145,24 @@ impl<T: Real> Contraction<T> {
             firsts.push(all.len());
             all.extend(axis.iter().map(|interval| (start + interval.bin.get() * step, interval.means)));
         }
-        let mut levels: Vec<Vec<Nested<T>>> = vec![Vec::new(); n];
-        for (k, part) in boxes.iter().enumerate() {
-            // From which axis on the box differs from the one before it.
-            let new = match k.checked_sub(1).map(|k| &boxes[k]) {
-                Some(last) => part.sides.iter().zip(&last.sides).take_while(|(a, b)| a == b).count(),
-                None => 0,
-            };
-            for axis in new.min(n - 1)..n {
-                let interval = firsts[axis] + part.sides[axis] as usize;
-                levels[axis].push(Nested { interval, end: 0, volume: part.volume });
+        let (mut levels, mut ends): (Vec<Vec<Nested<T>>>, Vec<usize>) = (vec![Vec::new(); n], Vec::new());
+        for FormPart { boxes, .. } in parts {
+            for (k, part) in boxes.iter().enumerate() {
+                // From which axis on the box differs from the one before it.
+                let new = match k.checked_sub(1).map(|k| &boxes[k]) {
+                    Some(last) => part.sides.iter().zip(&last.sides).take_while(|(a, b)| a == b).count(),
+                    None => 0,
+                };
+                for axis in new.min(n - 1)..n {
+                    let interval = firsts[axis] + part.sides[axis] as usize;
+                    levels[axis].push(Nested { interval, end: 0, volume: part.volume });
+                }
+                for axis in 0..n - 1 {
+                    let end = levels[axis + 1].len();
+                    levels[axis].last_mut().expect("every level has a term once there is a box").end = end;
+                }
             }
-            for axis in 0..n - 1 {
-                let end = levels[axis + 1].len();
-                levels[axis].last_mut().expect("every level has a term once there is a box").end = end;
-            }
+            ends.push(levels[0].len());
         }
         let leading = (n / 2).max(1);
         let place = |axis: usize, cut: &CutBin| starts[axis] + cut.bin[axis].get() * step;
@@ -116,24 +171,31 @@ impl<T: Real> Contraction<T> {
             1 => [place(leading, cut); 2],
             _ => [place(leading, cut), place(leading + 1, cut)],
         };
-        let mut order: Vec<(usize, &CutBin)> = cut.iter().enumerate().collect();
-        order.sort_by_key(|(_, cut)| (cut.table, trailing(cut)));
+        let entries = parts.iter().enumerate();
+        let entries = entries.flat_map(|(part, own)| own.entries().map(move |(rest, cut)| ((part, rest), cut)));
+        let mut order: Vec<(usize, (PartAndRest, &CutBin))> = entries.enumerate().collect();
+        let key = |(parts, cut): &(PartAndRest, &CutBin)| (*parts, cut.table, trailing(cut));
+        order.sort_by_key(|(_, cut)| key(cut));
         let (mut groups, mut members) = (Vec::new(), Vec::new());
-        for group in order.chunk_by(|(_, a), (_, b)| a.table == b.table && trailing(a) == trailing(b)) {
+        for group in order.chunk_by(|(_, a), (_, b)| key(a) == key(b)) {
             let start = members.len();
-            members.extend(group.iter().flat_map(|(_, cut)| (0..leading).map(|axis| place(axis, cut))));
-            let first = group[0].1;
-            let table = first.table as usize;
-            groups.push(CutGroup { table, trailing: trailing(first), members: start..members.len() });
+            members.extend(group.iter().flat_map(|(_, (_, cut))| (0..leading).map(|axis| place(axis, cut))));
+            let ((part, rest), table, trailing) = key(&group[0].1);
+            groups.push(CutGroup { part, rest, table: table as usize, trailing, members: start..members.len() });
         }
         let cut = order.iter().map(|(index, _)| *index).collect();
         let alone = |group: &CutGroup| n == 2 && group.members.len() == 1;
         let grouped = (0..groups.len()).filter(|k| !alone(&groups[*k])).collect();
         let singles = groups.iter().filter(|group| alone(group));
-        let plane = PlaneRows::new(
-            singles.map(|group| (members[group.members.start], group.trailing[0], group.table)).collect(),
-        );
-        Contraction { starts, length, intervals: all, levels, groups, grouped, plane, leading, members, cut }
+        let single = |group: &CutGroup| PlaneBin {
+            part: group.part,
+            rest: group.rest,
+            leading: members[group.members.start],
+            trailing: group.trailing[0],
+            table: group.table,
+        };
+        let plane = PlaneRows::new(singles.map(single).collect());
+        Contraction { starts, length, intervals: all, levels, ends, groups, grouped, plane, leading, members, cut }
     }
 
     /// The number of squares of all axes.
@@ -152,6 +214,8 @@ impl<T: Real> Contraction<T> {
         let inner = |k: usize, level: &[Nested<T>]| if k + 1 < self.levels.len().max(2) { level.len() } else { 0 };
         let levels = || self.levels.iter().enumerate().map(|(k, level)| vec![Lanes::zero(); inner(k, level)]).collect();
         FormWork {
+            parts: vec![Lanes::splat(T::from_f64(1.0)); self.ends.len()],
+            integrals: vec![Lanes::zero(); self.ends.len()],
             sides: vec![Lanes::zero(); self.intervals.len()],
             side_derivatives: vec![Lanes::zero(); self.intervals.len()],
             sums: levels(),
@@ -160,20 +224,23 @@ impl<T: Real> Contraction<T> {
         }
     }
 
-    /// The integrals of the products of squares.
+    /// The integrals of the products of squares over all parts, with the factors in `work`.
     #[inline(always)]
     pub fn integral<S: Simd>(&self, simd: S, tables: &[T], squares: &[Lanes<T>], work: &mut FormWork<T>) -> Lanes<T> {
-        let mut total = self.boxes(squares, work) + self.plane.sum(simd, tables, squares);
+        self.boxes(squares, work);
+        self.plane.sum(simd, tables, squares, &mut work.integrals);
         let scratch = &mut *work.cut;
         for group in self.grouped.iter().map(|k| &self.groups[*k]) {
             let (rows, columns) = self.load(group, squares, scratch);
             let table = &tables[group.table * rows * columns..][..rows * columns];
             times(table, &scratch.y[..columns], &mut scratch.v[..rows]);
+            let mut integral = Lanes::zero();
             for (x, v) in scratch.x[..rows].iter().zip(&scratch.v[..rows]) {
-                total.add_product(*x, *v);
+                integral.add_product(*x, *v);
             }
+            group.add(integral, &mut work.integrals);
         }
-        total
+        total(&work.parts, &work.integrals)
     }
 
     /// The integrals, and their derivatives with respect to the squares, which are added to `gradient`.
@@ -186,19 +253,23 @@ impl<T: Real> Contraction<T> {
         gradient: &mut [Lanes<T>],
         work: &mut FormWork<T>,
     ) -> Lanes<T> {
-        let mut total = self.boxes(squares, work);
+        self.boxes(squares, work);
         self.box_gradient(gradient, work);
-        total += self.plane.sum_with_gradient(simd, tables, squares, gradient);
+        self.plane.sum_with_gradient(simd, tables, squares, &work.parts, &mut work.integrals, gradient);
         let scratch = &mut *work.cut;
         for group in self.grouped.iter().map(|k| &self.groups[*k]) {
             let (rows, columns) = self.load(group, squares, scratch);
             let table = &tables[group.table * rows * columns..][..rows * columns];
             let Scratch { x, y, v, u } = scratch;
             times(table, &y[..columns], &mut v[..rows]);
-            transposed_times(table, &x[..rows], &mut u[..columns]);
-            for (x, v) in x[..rows].iter().zip(&v[..rows]) {
-                total.add_product(*x, *v);
+            let (mut integral, factor) = (Lanes::zero(), group.factor(&work.parts));
+            for (x, v) in x[..rows].iter_mut().zip(&mut v[..rows]) {
+                integral.add_product(*x, *v);
+                *x = *x * factor;
+                *v = *v * factor;
             }
+            group.add(integral, &mut work.integrals);
+            transposed_times(table, &x[..rows], &mut u[..columns]);
             let [first, second] = group.trailing;
             if columns == SQUARE {
                 add(&mut gradient[first..first + SQUARE], u);
@@ -216,7 +287,7 @@ impl<T: Real> Contraction<T> {
                 }
             }
         }
-        total
+        total(&work.parts, &work.integrals)
     }
 
     /// The integrals over every cut bin by itself, in the order of the bins.
@@ -246,9 +317,9 @@ impl<T: Real> Contraction<T> {
         }
     }
 
-    /// The sum over boxes.
+    /// The sums over the boxes of every part.
     #[inline(always)]
-    fn boxes(&self, squares: &[Lanes<T>], work: &mut FormWork<T>) -> Lanes<T> {
+    fn boxes(&self, squares: &[Lanes<T>], work: &mut FormWork<T>) {
         for ((place, means), side) in self.intervals.iter().zip(&mut work.sides) {
             let (mut sum, squares) = (Lanes::zero(), one_by_one(squares));
             for (square, mean) in squares[*place..place + SQUARE].iter().zip(means) {
@@ -258,11 +329,15 @@ impl<T: Real> Contraction<T> {
         }
         let last = self.levels.len() - 1;
         if last == 0 {
-            let mut total = Lanes::zero();
-            for term in &self.levels[0] {
-                total.add_times(work.sides[term.interval], term.volume);
+            let mut start = 0;
+            for (end, integral) in self.ends.iter().zip(&mut work.integrals) {
+                *integral = Lanes::zero();
+                for term in &self.levels[0][start..*end] {
+                    integral.add_times(work.sides[term.interval], term.volume);
+                }
+                start = *end;
             }
-            return total;
+            return;
         }
         for axis in (0..last).rev() {
             let (here, below) = work.sums.split_at_mut(axis + 1);
@@ -283,11 +358,14 @@ impl<T: Real> Contraction<T> {
                 start = term.end;
             }
         }
-        let mut total = Lanes::zero();
-        for (term, sum) in self.levels[0].iter().zip(&work.sums[0]) {
-            total.add_product(work.sides[term.interval], *sum);
+        let mut start = 0;
+        for (end, integral) in self.ends.iter().zip(&mut work.integrals) {
+            *integral = Lanes::zero();
+            for (term, sum) in self.levels[0][start..*end].iter().zip(&work.sums[0][start..*end]) {
+                integral.add_product(work.sides[term.interval], *sum);
+            }
+            start = *end;
         }
-        total
     }
 
     /// Adds the derivatives of the sum over boxes, after [`Contraction::boxes`].
@@ -295,12 +373,16 @@ impl<T: Real> Contraction<T> {
     fn box_gradient(&self, gradient: &mut [Lanes<T>], work: &mut FormWork<T>) {
         work.side_derivatives.fill(Lanes::zero());
         let last = self.levels.len() - 1;
-        let one = T::from_f64(1.0);
-        work.factors[0].fill(Lanes::splat(one));
-        if last == 0 {
-            for term in &self.levels[0] {
-                work.side_derivatives[term.interval] += Lanes::splat(term.volume);
+        let mut start = 0;
+        for (end, factor) in self.ends.iter().zip(&work.parts) {
+            if last == 0 {
+                for term in &self.levels[0][start..*end] {
+                    work.side_derivatives[term.interval].add_times(*factor, term.volume);
+                }
+            } else {
+                work.factors[0][start..*end].fill(*factor);
             }
+            start = *end;
         }
         for axis in 0..last {
             let (here, below) = work.factors.split_at_mut(axis + 1);
@@ -361,6 +443,16 @@ impl<T: Real> Contraction<T> {
             (rows, MAX_PRODUCTS)
         }
     }
+}
+
+/// The sum over parts of their integrals times their factors.
+#[inline(always)]
+fn total<T: Real>(factors: &[Lanes<T>], integrals: &[Lanes<T>]) -> Lanes<T> {
+    let mut total = Lanes::zero();
+    for (factor, integral) in factors.iter().zip(integrals) {
+        total.add_product(*factor, *integral);
+    }
+    total
 }
 
 struct Scratch<T> {

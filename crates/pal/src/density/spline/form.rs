@@ -17,7 +17,7 @@ use nalgebra::SMatrix;
 use rayon::prelude::*;
 
 use super::blocks::Blocks;
-use super::contract::Contraction;
+use super::contract::{Contraction, FormPart};
 use super::hermite::{self, CUBIC, SQUARE};
 use crate::density::DensityError;
 use crate::density::gauss::Gauss;
@@ -86,8 +86,18 @@ impl<T: Real> BinForm<T> {
         cut: Vec<CutBin>,
         tables: Vec<T>,
     ) -> BinForm<T> {
-        let plan = Contraction::new(&bins, step, &intervals, &boxes, &cut);
+        let plan = Contraction::new(&bins, step, &intervals, &[FormPart { boxes: &boxes, cut: &cut, rests: &[] }]);
         BinForm { bins, step, intervals, boxes, cut, tables, plan }
+    }
+
+    /// The same tables with other intervals, boxes and cut bins.
+    pub fn with_entries(
+        &self,
+        intervals: Vec<Vec<BoxSide<T>>>,
+        boxes: Vec<BoxPart<T>>,
+        cut: Vec<CutBin>,
+    ) -> BinForm<T> {
+        BinForm::new(self.bins.clone(), self.step, intervals, boxes, cut, self.tables.clone())
     }
 
     /// The number of variables.

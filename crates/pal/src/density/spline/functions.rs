@@ -7,7 +7,7 @@ use super::hermite::{self, CUBIC};
 use crate::density::chebyshev;
 use crate::density::functions::{ChebyshevSeries, ComponentFunctions, Differentiable};
 use crate::density::grid::BinIndex;
-use crate::density::lanes::{LANES, LaneWork, Lanes, Simd, dispatch, one_by_one};
+use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch, one_by_one};
 use crate::density::mesh::Degree;
 use crate::moments::Exponents;
 
@@ -64,7 +64,12 @@ fn bernstein<const N: usize>(points: &[f64], count: usize, block: usize) -> [[La
     let mut all = [[Lanes::zero(); CUBIC]; N];
     for (axis, basis) in all.iter_mut().enumerate() {
         let mut t = Lanes::splat(0.5);
-        t.0[..present].copy_from_slice(&points[axis * count + block..][..present]);
+        let coordinates = &points[axis * count + block..][..present];
+        // A copy of a known length is one instruction.
+        match coordinates.first_chunk() {
+            Some(all) => t.0 = *all,
+            None => t.0[..present].copy_from_slice(coordinates),
+        }
         let s = Lanes::splat(1.0) - t;
         let (ss, tt) = (s * s, t * t);
         *basis = [ss * s, (ss * t).times(3.0), (tt * s).times(3.0), tt * t];
@@ -108,8 +113,10 @@ impl<const N: usize> LaneWork for MixtureAtPoints<'_, N> {
                 total.add_times(root * root, *weight);
             }
             let out = &mut self.out[block..];
-            let present = out.len().min(LANES);
-            out[..present].copy_from_slice(&total.0[..present]);
+            match out.first_chunk_mut() {
+                Some(all) => *all = total.0,
+                None => out.copy_from_slice(&total.0[..out.len()]),
+            }
         }
     }
 }
@@ -125,63 +132,93 @@ struct GradientAtPoints<'p, const N: usize> {
     gradient: &'p mut [f64],
 }
 
+/// The number of components that are differentiated side by side: one register of 512 bits.
+const GROUP: usize = 8;
+
 impl<const N: usize> LaneWork for GradientAtPoints<'_, N> {
     type Output = ();
 
+    /// Components are in lanes, so that sums over points need no sums over lanes.
     #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let count = self.factors.len();
-        for block in (0..count).step_by(LANES) {
-            let bases = bernstein::<N>(self.points, count, block);
-            let present = (count - block).min(LANES);
-            let mut factors = Lanes::zero();
-            factors.0[..present].copy_from_slice(&self.factors[block..block + present]);
-            for (m, weight) in self.weights.iter().enumerate() {
-                let mut values = [Lanes::zero(); N];
-                for (axis, value) in values.iter_mut().enumerate() {
-                    *value = cubic_at(self.functions.cubic(m, axis, self.bin), &bases[axis]);
+    fn run<S: Simd>(self, simd: S) {
+        for first in (0..self.weights.len()).step_by(GROUP) {
+            let group = &self.weights[first..self.weights.len().min(first + GROUP)];
+            let mut cubics = [[[0.0; GROUP]; CUBIC]; N];
+            for lane in 0..group.len() {
+                for (axis, of_axis) in cubics.iter_mut().enumerate() {
+                    let cubic = self.functions.cubic(first + lane, axis, self.bin);
+                    of_axis.iter_mut().zip(cubic).for_each(|(lanes, b)| lanes[lane] = *b);
                 }
-                let mut root = factors.times(*weight);
-                for value in &values {
-                    root = root * *value;
-                }
-                // `root` is the factor times the product of all cubics; a square needs that product once more.
-                for (axis, bases) in bases.iter().enumerate() {
-                    let mut others = root;
-                    for (k, value) in values.iter().enumerate() {
-                        if k != axis {
-                            others = others * *value;
-                        }
-                    }
+            }
+            let moments = self.moments(simd, &cubics);
+            for (lane, weight) in group.iter().enumerate() {
+                let m = first + lane;
+                // The cubic itself is a sum of Bernstein polynomials.
+                let products = cubics[0].iter().zip(&moments[0]).map(|(b, moment)| b[lane] * moment[lane]);
+                self.sums[m] += weight * products.sum::<f64>();
+                for (axis, of_axis) in moments.iter().enumerate() {
                     let at = m * self.functions.length + self.functions.starts[axis] + self.bin[axis].get() * CUBIC;
-                    let mut moments = [0.0; CUBIC];
-                    for (moment, basis) in moments.iter_mut().zip(bases) {
-                        let product = others * *one_by_one(basis);
-                        *moment = sum(one_by_one(&product));
-                    }
                     let gradient = &mut self.gradient[at..at + CUBIC];
-                    gradient.iter_mut().zip(&moments).for_each(|(g, moment)| *g += 2.0 * moment);
-                    if axis == 0 {
-                        // The cubic itself is a sum of Bernstein polynomials.
-                        let cubic = self.functions.cubic(m, 0, self.bin);
-                        self.sums[m] += cubic.iter().zip(&moments).map(|(b, moment)| b * moment).sum::<f64>();
-                    }
+                    gradient.iter_mut().zip(of_axis).for_each(|(g, moment)| *g += 2.0 * weight * moment[lane]);
                 }
             }
         }
     }
 }
 
-/// The sum of all lanes, always in the same order: in four sums side by side.
-#[inline(always)]
-fn sum(lanes: &Lanes<f64>) -> f64 {
-    let mut sums = [0.0; 4];
-    for part in lanes.0.chunks_exact(4) {
-        for (sum, x) in sums.iter_mut().zip(part) {
-            *sum += x;
+impl<const N: usize> GradientAtPoints<'_, N> {
+    /// For every axis, Bernstein polynomial and component the sum over all points of the factor times the polynomial times
+    /// the cubic of that axis and the squares of the others.
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)]
+    fn moments<S: Simd>(&self, simd: S, cubics: &[[[f64; GROUP]; CUBIC]; N]) -> [[[f64; GROUP]; CUBIC]; N] {
+        let count = self.factors.len();
+        let mut moments = [[[0.0; GROUP]; CUBIC]; N];
+        for part in 0..f64::registers::<S>(&cubics[0][0]).len() {
+            let mut cubic = [[simd.splat_f64s(0.0); CUBIC]; N];
+            for axis in 0..N {
+                for k in 0..CUBIC {
+                    cubic[axis][k] = f64::registers::<S>(&cubics[axis][k])[part];
+                }
+            }
+            let mut sums = [[simd.splat_f64s(0.0); CUBIC]; N];
+            for block in (0..count).step_by(LANES) {
+                let bases = bernstein::<N>(self.points, count, block);
+                for (node, factor) in self.factors[block..count.min(block + LANES)].iter().enumerate() {
+                    let mut values = [simd.splat_f64s(0.0); N];
+                    for axis in 0..N {
+                        for k in 0..CUBIC {
+                            let basis = simd.splat_f64s(bases[axis][k].0[node]);
+                            values[axis] = f64::plus_product(simd, values[axis], cubic[axis][k], basis);
+                        }
+                    }
+                    let mut root = simd.splat_f64s(*factor);
+                    for value in values {
+                        root = simd.mul_f64s(root, value);
+                    }
+                    // `root` is the factor times the product of all cubics; a square needs that product once more.
+                    for axis in 0..N {
+                        let mut others = root;
+                        for (other, value) in values.iter().enumerate() {
+                            if other != axis {
+                                others = simd.mul_f64s(others, *value);
+                            }
+                        }
+                        for k in 0..CUBIC {
+                            let basis = simd.splat_f64s(bases[axis][k].0[node]);
+                            sums[axis][k] = f64::plus_product(simd, sums[axis][k], others, basis);
+                        }
+                    }
+                }
+            }
+            for (of_axis, sums) in moments.iter_mut().zip(sums) {
+                for (lanes, sum) in of_axis.iter_mut().zip(sums) {
+                    f64::registers_mut::<S>(lanes)[part] = sum;
+                }
+            }
         }
+        moments
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
 impl ComponentFunctions for SplineFunctions {

@@ -4,13 +4,17 @@
 //! splines at the nodes of every bin, their squares, the integral Z over the constraint and its gradient with respect
 //! to the parameters. When all components of these rows are known, [`MixtureLanes::finish`] puts them together.
 
+use std::sync::Arc;
+
 use super::contract::FormWork;
 use super::form::BinForm;
 use super::hermite::{self, SQUARE};
 use super::nodes::{self, STEP};
+use super::parts::PartsForm;
 use super::student_t::{HeadMemory, StudentT};
 use super::{MAX_SPLINE_DIMENSION, SplineMixture};
 use crate::density::lanes::{LANES, LaneWork, Lanes, Real, Simd, dispatch, one_by_one};
+use crate::density::parts::{PartFactors, PartLanes};
 use crate::density::row_kernel::{LocatedPoints, MixtureLanes, RowBlock, RowBlocks, RowInput, RowKernel};
 
 /// The nodes of a bin that are not at its ends.
@@ -28,14 +32,24 @@ pub(super) struct SplineKernel<T> {
     stretch: Vec<Vec<T>>,
     /// The cubic Hermite basis at the inner nodes of a bin: the factors of both values and of both derivatives.
     basis: [[T; 4]; INNER],
-    form: BinForm<T>,
+    form: PartsForm<T>,
     log_volume: f64,
     per_component: usize,
     head: StudentT<T>,
+    parts: Option<Arc<dyn PartFactors>>,
 }
 
 impl<T: Real> SplineKernel<T> {
     pub fn new(family: &SplineMixture) -> SplineKernel<T> {
+        SplineKernel::on_parts(family, &[&family.form], None)
+    }
+
+    /// The fused pass on a support in parts.
+    pub fn on_parts(
+        family: &SplineMixture,
+        forms: &[&BinForm<f64>],
+        parts: Option<Arc<dyn PartFactors>>,
+    ) -> SplineKernel<T> {
         let inner = &nodes::bin_nodes()[1..=INNER];
         let basis = std::array::from_fn(|k| hermite_basis(inner[k]).map(T::from_f64));
         SplineKernel {
@@ -43,10 +57,11 @@ impl<T: Real> SplineKernel<T> {
             offset: family.offset.iter().map(|x| T::from_f64(*x)).collect(),
             stretch: family.stretch.iter().map(|axis| axis.iter().map(|x| T::from_f64(*x)).collect()).collect(),
             basis,
-            form: nodes::form(&family.form),
+            form: PartsForm::join(forms, family.support.grid(), nodes::form),
             log_volume: family.support.grid().log_volume(),
             per_component: family.params_per_component(),
             head: StudentT::new(family.support.grid(), family.settings.components),
+            parts,
         }
     }
 
@@ -58,19 +73,25 @@ impl<T: Real> SplineKernel<T> {
         }
     }
 
+    /// The length of a row.
+    fn row_len(&self, input: RowInput) -> usize {
+        self.row_part(input) * self.components + PartLanes::<T>::tail(self.parts.as_ref(), self.components)
+    }
+
     fn memory(&self) -> Memory<T> {
-        let squares = self.form.plan().length();
+        let squares = self.form.plan.length();
         Memory {
             params: vec![Lanes::zero(); self.per_component],
             derivatives: vec![Lanes::zero(); self.per_component],
             nodes: vec![Lanes::zero(); squares],
             squares: vec![Lanes::zero(); squares],
             gradient: vec![Lanes::zero(); squares],
-            form: self.form.plan().work(),
+            form: self.form.plan.work(),
             head: self.head.memory(),
             outputs: vec![Lanes::zero(); self.head.per_component() - 1],
             mixture: MixtureLanes::new(self.components),
             places: [None; LANES],
+            parts: PartLanes::new(self.parts.as_ref(), self.components),
         }
     }
 
@@ -78,8 +99,9 @@ impl<T: Real> SplineKernel<T> {
     fn rows(&self, input: RowInput, block: RowBlock<'_, T>, points: &LocatedPoints, memory: &mut Memory<T>) {
         let RowBlock { first, rows, log_prob, mut gradient } = block;
         let part = self.row_part(input);
-        let per = part * self.components;
+        let per = self.row_len(input);
         let count = log_prob.len();
+        memory.parts.load(rows, per, points, first);
         for (lane, place) in memory.places.iter_mut().enumerate() {
             let inside = lane < count && points.is_inside(first + lane);
             *place = inside.then(|| self.place(points, first + lane));
@@ -104,6 +126,7 @@ impl<T: Real> SplineKernel<T> {
                 dispatch(HeadSplines { head: &self.head, memory });
             }
             let with_gradient = gradient.is_some();
+            memory.form.parts.copy_from_slice(memory.parts.of(component));
             let (integrals, scales) = dispatch(Component { kernel: self, memory, with_gradient });
             self.values(component, &integrals, &scales, with_gradient, memory);
             let Some(gradient) = &mut gradient else { continue };
@@ -121,7 +144,7 @@ impl<T: Real> SplineKernel<T> {
             }
         }
         dispatch(LogSquares(&mut memory.mixture));
-        memory.mixture.finish(points, first, self.log_volume, log_prob, gradient, part);
+        memory.mixture.finish(points, first, self.log_volume, log_prob, gradient, part, &mut memory.parts);
     }
 
     /// Where the numbers that decide the value at a point are among the parameters of a component, and their factors.
@@ -153,7 +176,7 @@ impl<T: Real> SplineKernel<T> {
         // Where a factor is far below the rounding error of its spline, it counts as zero.
         let n = self.stretch.len();
         let least = T::TINY.powf(1.0 / n as f64);
-        let Memory { params, derivatives, mixture, places, .. } = memory;
+        let Memory { params, derivatives, mixture, places, parts, form, .. } = memory;
         let whole = &mut mixture.components[component];
         for lane in 0..LANES {
             whole.logit.0[lane] = params[0].0[lane].to_f64();
@@ -162,6 +185,7 @@ impl<T: Real> SplineKernel<T> {
         if with_gradient {
             let factors = whole.integral.0.map(|z| T::from_f64(if z <= T::TINY { 0.0 } else { -1.0 / z }));
             dispatch(Scaled { numbers: derivatives, factors: Lanes(factors) });
+            parts.keep(component, &form.integrals, Lanes(factors.map(|x| -x)));
         }
         whole.log_value = Lanes::splat(1.0);
         for (lane, place) in places.iter().enumerate() {
@@ -205,6 +229,7 @@ struct Memory<T> {
     mixture: MixtureLanes,
     /// For each lane whose point is inside, what its value is made of.
     places: [Option<ValueFactors>; LANES],
+    parts: PartLanes<T>,
 }
 
 /// For each axis the four parameters of a component that the value at a point depends on: their places and factors.
@@ -287,7 +312,7 @@ impl<T: Real> LaneWork for Component<'_, T> {
     fn run<S: Simd>(self, simd: S) -> Self::Output {
         let Memory { params, derivatives, nodes, squares, gradient, form, .. } = self.memory;
         let mut scales = [Lanes::zero(); MAX_SPLINE_DIMENSION];
-        let plan = self.kernel.form.plan();
+        let plan = &self.kernel.form.plan;
         let mut start = 1;
         for ((stretch, scale), first) in self.kernel.stretch.iter().zip(&mut scales).zip(plan.starts()) {
             let knots = stretch.len() + 1;
@@ -382,7 +407,7 @@ fn normalise<T: Real>(numbers: &mut [Lanes<T>]) -> Lanes<T> {
 
 impl<T: Real> RowKernel<T> for SplineKernel<T> {
     fn width(&self, input: RowInput) -> Option<usize> {
-        Some(self.row_part(input) * self.components)
+        Some(self.row_len(input))
     }
 
     fn log_prob(
@@ -393,11 +418,8 @@ impl<T: Real> RowKernel<T> for SplineKernel<T> {
         log_prob: &mut [T],
         gradient: Option<&mut [T]>,
     ) {
-        let blocks = RowBlocks {
-            width: self.row_part(input) * self.components,
-            rows: LANES,
-            parallel: points.len() * self.components >= PARALLEL,
-        };
+        let blocks =
+            RowBlocks { width: self.row_len(input), rows: LANES, parallel: points.len() * self.components >= PARALLEL };
         blocks.run(rows, log_prob, gradient, || self.memory(), |block, memory| self.rows(input, block, points, memory));
     }
 }

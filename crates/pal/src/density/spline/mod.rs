@@ -18,6 +18,7 @@ mod functions;
 mod hermite;
 mod kernel;
 mod nodes;
+mod parts;
 mod patches;
 mod plane;
 mod recipe;
@@ -37,6 +38,7 @@ use super::kind::{Compile, Expansion, FamilyKind, Form};
 use super::knots::{Knots, edges};
 use super::mesh::{Degree, Mesh};
 use super::offset::Tilt;
+use super::parts::SupportParts;
 use super::patches::PatchSearch;
 use super::registry::Settings;
 use super::row_kernel::{KernelPair, RowKernel};
@@ -406,6 +408,16 @@ impl FamilyKind for SplineMixture {
 
     fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
         Some(self.kernels.f64.get_or_init(|| SplineKernel::new(self)))
+    }
+
+    fn kernel_on_parts_f32(&self, parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f32>>> {
+        let forms = parts.forms_of()?;
+        Some(Box::new(SplineKernel::on_parts(self, &forms, Some(parts.factors.clone()))))
+    }
+
+    fn kernel_on_parts_f64(&self, parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f64>>> {
+        let forms = parts.forms_of()?;
+        Some(Box::new(SplineKernel::on_parts(self, &forms, Some(parts.factors.clone()))))
     }
 
     fn start(&self, clusters: &[Vec<f64>], noise: &mut Stream) -> Vec<f64> {

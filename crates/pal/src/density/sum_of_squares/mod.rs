@@ -36,6 +36,7 @@ use super::knots::equally_spaced;
 use super::mesh::{Degree, Mesh};
 use super::occupied::OccupiedBins;
 use super::offset::member;
+use super::parts::SupportParts;
 use super::patches::PatchSearch;
 use super::registry::Settings;
 use super::row_kernel::RowKernel;
@@ -46,6 +47,7 @@ use crate::random::Stream;
 use crate::region::Region;
 use form::GramForm;
 use functions::{Layout, SquaredFunctions};
+use kernel::SquaresOnParts;
 use local::{Measure, Tables};
 use patches::SquaresPatches;
 pub use recipe::SumOfSquaresRecipe;
@@ -555,6 +557,14 @@ impl FamilyKind for SumOfSquares {
 
     fn kernel_f64(&self) -> Option<&dyn RowKernel<f64>> {
         Some(self)
+    }
+
+    fn kernel_on_parts_f32(&self, parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f32>>> {
+        Some(Box::new(SquaresOnParts::new(self, parts)?))
+    }
+
+    fn kernel_on_parts_f64(&self, parts: &SupportParts<'_>) -> Option<Box<dyn RowKernel<f64>>> {
+        Some(Box::new(SquaresOnParts::new(self, parts)?))
     }
 
     fn patches(&self) -> Option<&dyn PatchSearch> {

@@ -107,6 +107,17 @@ impl Path {
 }
 
 impl LinearCases {
+    /// The term that equals one of several linear terms, each where its condition holds. Exactly one condition holds, so
+    /// that the last one is not asked for.
+    pub(super) fn by_value(cases: impl ExactSizeIterator<Item = (Formula, Rc<Linear>)>) -> LinearCases {
+        let last = cases.len().saturating_sub(1);
+        let steps = cases.enumerate().flat_map(|(k, (test, term))| {
+            let branch = (k < last).then_some(Step::Branch(test));
+            branch.into_iter().chain([Step::Leaf(term)])
+        });
+        LinearCases { steps: steps.collect() }
+    }
+
     /// The linear term, if there is only one case.
     pub(crate) fn as_linear(&self) -> Option<&Linear> {
         match self.steps.as_slice() {

@@ -1,12 +1,19 @@
-//! Reads and writes SMT-LIB 2 text: quantifier-free linear real arithmetic with Booleans.
+//! Reads and writes SMT-LIB 2 text: quantifier-free linear real arithmetic with Booleans, enumerated sorts and integers.
 //!
 //! Reading goes text -> [`sexpr`] (a flat tree with positions) -> [`script`] (commands) -> [`term`] (formulas). Nothing
 //! on the way recurses, so deep nesting takes memory but cannot overflow the stack; a `let` or a `define-fun` without
 //! parameters is evaluated once and its value shared, so that formulas stay as small as their text.
 //!
+//! Constants of enumerated sorts (`declare-datatype`) and integers with finite bounds are categories: see
+//! [`Category`](super::Category). The values of an integer are labelled `0`, `1`, `-2`.
+//!
 //! Beyond the standard, a bare negative number such as `-3` is read as a number, since people write it.
 
+mod choice;
+mod datatype;
+mod declaration;
 mod edit_distance;
+mod integer;
 mod linear_cases;
 mod numeral;
 mod operator;
@@ -44,6 +51,9 @@ impl SmtError {
 
 /// Reads a script: the conjunction of its asserts over its declared variables, in the order of declaration.
 ///
+/// A constant of an enumerated sort is a [`Category`](super::Category) of the same name, and so is an integer, with the
+/// integers as values that the bounds in the asserts allow: at most 64. Exactly one of the values holds.
+///
 /// ```
 /// use pal::formula::parse_smtlib;
 /// let triangle = parse_smtlib(
@@ -57,6 +67,16 @@ impl SmtError {
 /// let error = parse_smtlib("(declare-const width Real)\n(assert (< widht 1))").unwrap_err();
 /// assert_eq!((error.line, error.column), (2, 12));
 /// assert!(error.message.contains("did you mean `width`?"));
+///
+/// let trip = parse_smtlib(
+///     "(declare-datatype Mode ((walk) (bike) (car)))
+///      (declare-const mode Mode) (declare-const stops Int) (declare-const hours Real)
+///      (assert (and (<= 0 stops 2) (<= (* 0.5 stops) hours 3)))
+///      (assert (=> (= mode walk) (= stops 0)))",
+/// )
+/// .unwrap();
+/// let columns: Vec<&str> = trip.booleans.iter().map(|var| var.name()).collect();
+/// assert_eq!(columns, ["mode=walk", "mode=bike", "mode=car", "stops=0", "stops=1", "stops=2"]);
 /// ```
 pub fn parse_smtlib(text: &str) -> Result<Constraint, SmtError> {
     script::read(&sexpr::Tree::parse(text)?)

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::super::{Formula, Relation};
 use super::SmtError;
+use super::choice::Choice;
 use super::linear_cases::{LinearCases, MAX_BITS, MAX_CASES, Refusal};
 use super::scope::{Sort, Value};
 use super::sexpr::Sexpr;
@@ -146,7 +147,7 @@ fn wrong_sort(term: Sexpr<'_>, argument: &Argument<'_>, wanted: Sort) -> SmtErro
 fn truths(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Formula>, SmtError> {
     let truth = |argument: Argument<'_>| match argument.0 {
         Value::Bool(formula) => Ok(formula),
-        Value::Real(_) => Err(wrong_sort(term, &argument, Sort::Bool)),
+        _ => Err(wrong_sort(term, &argument, Sort::Bool)),
     };
     arguments.into_iter().map(truth).collect()
 }
@@ -154,9 +155,19 @@ fn truths(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Formula>,
 fn numbers(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Rc<LinearCases>>, SmtError> {
     let number = |argument: Argument<'_>| match argument.0 {
         Value::Real(number) => Ok(number),
-        Value::Bool(_) => Err(wrong_sort(term, &argument, Sort::Real)),
+        _ => Err(wrong_sort(term, &argument, Sort::Real)),
     };
     arguments.into_iter().map(number).collect()
+}
+
+/// Terms of the enumerated sort that the first one has.
+fn choices(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Vec<Rc<Choice>>, SmtError> {
+    let Some(sort) = arguments.first().map(|(value, _)| value.sort()) else { return Ok(Vec::new()) };
+    let choice = |argument: Argument<'_>| match argument.0 {
+        Value::Choice(ref choice) if argument.0.sort() == sort => Ok(choice.clone()),
+        _ => Err(wrong_sort(term, &argument, sort.clone())),
+    };
+    arguments.into_iter().map(choice).collect()
 }
 
 /// The first argument plus `sign` times each of the others.
@@ -217,29 +228,48 @@ fn chain(
     Ok(Formula::all(links))
 }
 
-/// Whether the first argument, which decides the sort of the others, is a truth value.
-fn over_truths(arguments: &[Argument<'_>]) -> bool {
-    matches!(arguments.first(), Some((Value::Bool(_), _)))
-}
-
+/// The formula that all arguments are equal. The first one decides the sort of the others.
 fn equal(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Formula, SmtError> {
-    if !over_truths(&arguments) {
-        return chain(term, arguments, Relation::Eq, false);
+    match arguments.first() {
+        Some((Value::Bool(_), _)) => {
+            let parts = truths(term, arguments)?;
+            Ok(Formula::all(parts.iter().zip(parts.iter().skip(1)).map(|(a, b)| a.clone().iff(b.clone()))))
+        }
+        Some((Value::Choice(_), _)) => {
+            let parts = choices(term, arguments)?;
+            Ok(Formula::all(parts.iter().zip(parts.iter().skip(1)).map(|(a, b)| a.same(b))))
+        }
+        _ => chain(term, arguments, Relation::Eq, false),
     }
-    let parts = truths(term, arguments)?;
-    Ok(Formula::all(parts.iter().zip(parts.iter().skip(1)).map(|(a, b)| a.clone().iff(b.clone()))))
 }
 
 fn distinct(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Formula, SmtError> {
-    if over_truths(&arguments) {
-        let parts = truths(term, arguments)?;
-        // There are only two truth values, so three of them are never distinct.
-        return Ok(match parts.as_slice() {
-            [a, b] => a.clone() ^ b.clone(),
-            _ => Formula::no(),
-        });
+    match arguments.first() {
+        Some((Value::Bool(_), _)) => {
+            let parts = truths(term, arguments)?;
+            // There are only two truth values, so three of them are never distinct.
+            Ok(match parts.as_slice() {
+                [a, b] => a.clone() ^ b.clone(),
+                _ => Formula::no(),
+            })
+        }
+        Some((Value::Choice(_), _)) => {
+            let parts = choices(term, arguments)?;
+            all_pairs(term, &parts, |a, b| Ok(!a.same(b)))
+        }
+        _ => {
+            let parts = numbers(term, arguments)?;
+            all_pairs(term, &parts, |a, b| Ok(!compare(term, a, b, Relation::Eq)?))
+        }
     }
-    let parts = numbers(term, arguments)?;
+}
+
+/// The formula that every two of the terms are in a relation.
+fn all_pairs<T>(
+    term: Sexpr<'_>,
+    parts: &[T],
+    relation: impl Fn(&T, &T) -> Result<Formula, SmtError>,
+) -> Result<Formula, SmtError> {
     if parts.len().saturating_mul(parts.len() - 1) / 2 > MAX_PAIRS {
         return Err(term.error(format!(
             "`distinct` over {} terms compares more than {MAX_PAIRS} pairs; order the terms with `<` instead",
@@ -249,7 +279,7 @@ fn distinct(term: Sexpr<'_>, arguments: Vec<Argument<'_>>) -> Result<Formula, Sm
     let mut pairs = Vec::new();
     for (k, a) in parts.iter().enumerate() {
         for b in parts.iter().skip(k + 1) {
-            pairs.push(!compare(term, a, b, Relation::Eq)?);
+            pairs.push(relation(a, b)?);
         }
     }
     Ok(Formula::all(pairs))
@@ -266,6 +296,9 @@ fn choose<'t>(term: Sexpr<'t>, arguments: Vec<Argument<'t>>) -> Result<Value, Sm
         (Value::Real(yes), Value::Real(no)) => {
             let cases = LinearCases::ite(&condition, &yes, &no).map_err(|refusal| explain(refusal, term))?;
             Ok(Value::Real(Rc::new(cases)))
+        }
+        (Value::Choice(yes), Value::Choice(no)) if yes.sort() == no.sort() => {
+            Ok(Value::Choice(Rc::new(Choice::ite(&condition, &yes, &no))))
         }
         (yes, other) => Err(wrong_sort(term, &(other, no.1), yes.sort())),
     }

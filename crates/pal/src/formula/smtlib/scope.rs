@@ -3,56 +3,51 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::super::{Constraint, Formula, Linear, Var};
+use super::super::{Category, Constraint, Formula, Linear, Var};
 use super::SmtError;
+use super::choice::{Choice, EnumeratedSort};
 use super::edit_distance::nearest;
+use super::integer::{cases_of, is_integer};
 use super::linear_cases::LinearCases;
 use super::operator::Operator;
 use super::sexpr::{Kind, Sexpr};
 
 /// The sorts of SMT-LIB that are supported.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
     /// The sort of truth values.
     Bool,
-    /// The sort of real numbers.
+    /// The sort of real numbers. Integers are among them: a script that mixes both means what it says.
     Real,
+    /// A sort that lists its values.
+    Enumerated(Rc<EnumeratedSort>),
 }
 
 impl Sort {
-    /// Reads the name of a sort.
-    pub(super) fn read(text: Sexpr<'_>) -> Result<Sort, SmtError> {
-        match text.symbol() {
-            Some("Real") => Ok(Sort::Real),
-            Some("Bool") => Ok(Sort::Bool),
-            _ => Err(text.error(format!("sort `{}` is not supported; the sorts Real and Bool work", text.excerpt()))),
-        }
-    }
-
-    pub(super) fn name(self) -> &'static str {
+    pub(super) fn name(&self) -> &str {
         match self {
             Sort::Bool => "Bool",
             Sort::Real => "Real",
+            Sort::Enumerated(sort) => &sort.name,
         }
     }
 }
 
-/// The value of a term of either sort, as a function of the variables.
+/// The value of a term of any sort, as a function of the variables.
 #[derive(Clone)]
 pub(crate) enum Value {
     /// A truth value that depends on the variables.
     Bool(Formula),
     /// A real number that depends on the variables.
     Real(Rc<LinearCases>),
+    /// A value of an enumerated sort that depends on the variables.
+    Choice(Rc<Choice>),
 }
 
 impl Value {
-    /// The value of a variable of the given sort.
-    pub(super) fn variable(var: Var, sort: Sort) -> Value {
-        match sort {
-            Sort::Bool => Value::Bool(Formula::from(var)),
-            Sort::Real => Value::real(Linear::from(var)),
-        }
+    /// The value of a Boolean variable.
+    pub(super) fn boolean(var: Var) -> Value {
+        Value::Bool(Formula::from(var))
     }
 
     pub(super) fn real(term: impl Into<Linear>) -> Value {
@@ -64,6 +59,7 @@ impl Value {
         match self {
             Value::Bool(_) => Sort::Bool,
             Value::Real(_) => Sort::Real,
+            Value::Choice(choice) => Sort::Enumerated(choice.sort().clone()),
         }
     }
 }
@@ -95,6 +91,10 @@ struct Global<'t> {
 #[derive(Default)]
 pub(crate) struct Scope<'t> {
     globals: HashMap<&'t str, Global<'t>>,
+    /// Enumerated sorts, which have names of their own.
+    sorts: HashMap<&'t str, Rc<EnumeratedSort>>,
+    /// Names of values that several categories of a constraint have, with what to write instead.
+    ambiguous: HashMap<&'t str, String>,
     /// The number of terms that were visited inside macros so far.
     pub(super) expanded: usize,
 }
@@ -111,15 +111,80 @@ impl<'t> Scope<'t> {
     /// The scope in which the variables of a constraint are declared. The error is a message without a position.
     pub(crate) fn of_constraint(constraint: &'t Constraint) -> Result<Scope<'t>, String> {
         let mut scope = Scope::default();
-        let reals = constraint.reals.iter().map(|var| (var, Sort::Real));
-        for (var, sort) in reals.chain(constraint.booleans.iter().map(|var| (var, Sort::Bool))) {
-            let serial = scope.globals.len();
-            let definition = Definition::Value(Value::variable(var.clone(), sort));
-            if scope.globals.insert(var.name(), Global { definition, serial, declared: None }).is_some() {
+        let reals = constraint.reals.iter().map(|var| (var, Value::real(Linear::from(var.clone()))));
+        let booleans = constraint.booleans.iter().map(|var| (var, Value::boolean(var.clone())));
+        for (var, value) in reals.chain(booleans) {
+            if !scope.declare(var.name(), value) {
                 return Err(format!("the constraint declares `{var}` twice; rename one of the two"));
             }
         }
+        scope.declare_categories(constraint);
         Ok(scope)
+    }
+
+    /// Declares a name without a place in the text, unless it is declared already; tells whether it was not.
+    fn declare(&mut self, name: &'t str, value: Value) -> bool {
+        let serial = self.globals.len();
+        let global = Global { definition: Definition::Value(value), serial, declared: None };
+        self.globals.insert(name, global).is_none()
+    }
+
+    /// Declares the categories of a constraint and their values, in so far as variables do not have these names.
+    fn declare_categories(&mut self, constraint: &'t Constraint) {
+        let mut sorts: Vec<(Rc<EnumeratedSort>, String)> = Vec::new();
+        for category in Category::all_of(constraint) {
+            // Names are borrowed from the variables, which are called `category=value`.
+            let split = |var: &Var| constraint.booleans.iter().find(|own| *own == var)?.name().split_once('=');
+            let names: Vec<(&str, &str)> = category.variables().iter().filter_map(split).collect();
+            let Some((name, _)) = names.first().filter(|(name, _)| !self.globals.contains_key(name)) else { continue };
+            if is_integer(&category) {
+                self.declare(name, Value::Real(Rc::new(cases_of(&category))));
+                continue;
+            }
+            let values = category.values();
+            if let Some((sort, _)) = sorts.iter().find(|(sort, _)| sort.values == values) {
+                // Categories with the same values have the same sort.
+                self.declare(name, Value::Choice(Rc::new(Choice::variable(sort, &category))));
+                continue;
+            }
+            let sort = Rc::new(EnumeratedSort { name: category.name().to_string(), values: values.to_vec() });
+            self.declare(name, Value::Choice(Rc::new(Choice::variable(&sort, &category))));
+            for (at, (_, label)) in names.iter().enumerate() {
+                if let Some((_, other)) = sorts.iter().find(|(sort, _)| sort.values.iter().any(|own| own == label)) {
+                    let advice = format!("`{label}` is a value of `{other}` and of `{name}`; write |{name}={label}|");
+                    self.ambiguous.insert(label, advice);
+                    self.globals.remove(label);
+                } else if !self.globals.contains_key(label) {
+                    self.declare(label, Value::Choice(Rc::new(Choice::value(&sort, at))));
+                }
+            }
+            sorts.push((sort, category.name().to_string()));
+        }
+    }
+
+    /// Reads the name of a sort.
+    pub(super) fn sort(&self, text: Sexpr<'_>) -> Result<Sort, SmtError> {
+        match text.symbol() {
+            Some("Real" | "Int") => Ok(Sort::Real),
+            Some("Bool") => Ok(Sort::Bool),
+            name => match name.and_then(|name| self.sorts.get(name)) {
+                Some(sort) => Ok(Sort::Enumerated(sort.clone())),
+                None => Err(text.error(format!(
+                    "sort `{}` is not known; the sorts Real, Bool, Int and those of declare-datatype work",
+                    text.excerpt()
+                ))),
+            },
+        }
+    }
+
+    /// Declares an enumerated sort.
+    pub(super) fn define_sort(&mut self, symbol: Sexpr<'t>, sort: Rc<EnumeratedSort>) -> Result<(), SmtError> {
+        let name = new_name(symbol)?;
+        if matches!(name, "Real" | "Bool" | "Int") || self.sorts.contains_key(name) {
+            return Err(symbol.error(format!("there is a sort `{name}` already; choose another name")));
+        }
+        self.sorts.insert(name, sort);
+        Ok(())
     }
 
     /// The serial number of the next declaration.
@@ -160,6 +225,9 @@ impl<'t> Scope<'t> {
                 "`{shown}` is used before or inside its own definition (line {line}, column {column}); \
                  define-fun bodies are expanded, so they can only use what was declared earlier"
             ));
+        }
+        if let Some(advice) = self.ambiguous.get(name) {
+            return symbol.error(advice.clone());
         }
         if let Some(advice) = advice(name) {
             return symbol.error(format!("`{shown}` is not known; {advice}"));

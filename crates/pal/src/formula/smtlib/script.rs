@@ -3,8 +3,11 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use super::super::{Constraint, Formula, Var};
+use super::super::{Category, Constraint, Formula, Linear, Var};
 use super::SmtError;
+use super::choice::Choice;
+use super::datatype;
+use super::integer::{DeclaredInteger, list_values};
 use super::scope::{Definition, Macro, Scope, Sort, Value, new_name};
 use super::sexpr::{Sexpr, Tree};
 use super::term;
@@ -13,8 +16,17 @@ use super::term;
 struct Script<'t> {
     scope: Scope<'t>,
     reals: Vec<Var>,
-    booleans: Vec<Var>,
+    discrete: Vec<Discrete<'t>>,
+    integers: Vec<DeclaredInteger<'t>>,
     asserted: Vec<Formula>,
+}
+
+/// A declared constant that is no real variable.
+enum Discrete<'t> {
+    Bool(Var),
+    Category(Sexpr<'t>, Category),
+    /// The position among the integers, whose values are known when all asserts are.
+    Integer(usize),
 }
 
 /// The constraint that a script states.
@@ -38,11 +50,37 @@ pub(super) fn read<'t>(tree: &'t Tree<'t>) -> Result<Constraint, SmtError> {
     // A formula asserted twice is flattened once: repeating a large one must not multiply its parts.
     let mut seen = HashSet::new();
     script.asserted.retain(|formula| seen.insert(formula.key()));
-    let formula = Formula::all(script.asserted);
-    Ok(Constraint { formula, reals: script.reals, booleans: script.booleans })
+    script.finish()
 }
 
 impl<'t> Script<'t> {
+    /// The constraint: the asserts, with the values of integers listed, and the rules of all categories.
+    fn finish(self) -> Result<Constraint, SmtError> {
+        let (mut formula, integers) = list_values(Formula::all(self.asserted), &self.integers)?;
+        let mut booleans: Vec<Var> = Vec::new();
+        for declared in self.discrete {
+            let (symbol, category) = match declared {
+                Discrete::Bool(var) => {
+                    booleans.push(var);
+                    continue;
+                }
+                Discrete::Category(symbol, category) => (symbol, category),
+                Discrete::Integer(at) => (self.integers[at].symbol, integers[at].clone()),
+            };
+            formula = formula & category.exactly_one();
+            booleans.extend_from_slice(category.variables());
+            if let Some(twice) =
+                category.variables().iter().find(|var| self.scope.definition(var.name(), usize::MAX).is_some())
+            {
+                return Err(symbol.error(format!(
+                    "`{twice}` is declared, which is also the name of a column of `{}`; rename it",
+                    category.name()
+                )));
+            }
+        }
+        Ok(Constraint { formula, reals: self.reals, booleans })
+    }
+
     fn execute(&mut self, command: Sexpr<'t>, head: Sexpr<'t>, arguments: &[Sexpr<'t>]) -> Result<(), SmtError> {
         let shape = |wanted: &str| command.error(format!("`{}` must look like {wanted}", command.excerpt()));
         let name = head.plain_symbol().unwrap_or("");
@@ -54,6 +92,12 @@ impl<'t> Script<'t> {
             ("assert", _) => return Err(shape("(assert term), with one term")),
             ("declare-const", [name, sort]) => self.declare(*name, *sort)?,
             ("declare-const", _) => return Err(shape("(declare-const name Real) or (declare-const name Bool)")),
+            ("declare-datatype", [name, values]) => datatype::declare(*name, *values, &mut self.scope)?,
+            ("declare-datatype", _) => return Err(shape(datatype::FORM)),
+            ("declare-datatypes", [sorts, values]) => datatype::declare_all(*sorts, *values, &mut self.scope)?,
+            ("declare-datatypes", _) => {
+                return Err(shape("(declare-datatypes ((Mode 0)) (((walk) (bike) (car))))"));
+            }
             ("declare-fun", [name, parameters, sort]) => match parameters.list() {
                 Some(list) if list.is_empty() => self.declare(*name, *sort)?,
                 Some(_) => {
@@ -69,7 +113,7 @@ impl<'t> Script<'t> {
             ("define-const", [name, sort, body]) => self.define(*name, Vec::new(), *sort, *body)?,
             ("define-const", _) => return Err(shape("(define-const name Real term)")),
             ("define-fun", [name, parameters, sort, body]) => {
-                let parameters = parameter_list(*parameters)?;
+                let parameters = parameter_list(*parameters, &self.scope)?;
                 self.define(*name, parameters, *sort, *body)?;
             }
             ("define-fun", _) => return Err(shape("(define-fun name ((x Real) ..) Bool term)")),
@@ -83,13 +127,29 @@ impl<'t> Script<'t> {
 
     fn declare(&mut self, symbol: Sexpr<'t>, sort: Sexpr<'t>) -> Result<(), SmtError> {
         let name = new_name(symbol)?;
-        let sort = Sort::read(sort)?;
         let var = Var::new(name);
-        self.scope.define(symbol, Definition::Value(Value::variable(var.clone(), sort)))?;
-        match sort {
-            Sort::Real => self.reals.push(var),
-            Sort::Bool => self.booleans.push(var),
-        }
+        let value = match self.scope.sort(sort)? {
+            Sort::Bool => {
+                self.discrete.push(Discrete::Bool(var.clone()));
+                Value::boolean(var)
+            }
+            Sort::Real => {
+                if sort.symbol() == Some("Int") {
+                    self.discrete.push(Discrete::Integer(self.integers.len()));
+                    self.integers.push(DeclaredInteger::new(symbol, var.clone()));
+                } else {
+                    self.reals.push(var.clone());
+                }
+                Value::real(Linear::from(var))
+            }
+            Sort::Enumerated(sort) => {
+                let category = Category::new(name, &sort.values).map_err(|error| symbol.error(error.to_string()))?;
+                let value = Value::Choice(Rc::new(Choice::variable(&sort, &category)));
+                self.discrete.push(Discrete::Category(symbol, category));
+                value
+            }
+        };
+        self.scope.define(symbol, Definition::Value(value))?;
         Ok(())
     }
 
@@ -101,7 +161,7 @@ impl<'t> Script<'t> {
         body: Sexpr<'t>,
     ) -> Result<(), SmtError> {
         let name = new_name(symbol)?;
-        let wanted = Sort::read(sort)?;
+        let wanted = self.scope.sort(sort)?;
         let (definition, found) = if parameters.is_empty() {
             let value = term::value(body, &mut self.scope)?;
             let found = value.sort();
@@ -124,7 +184,7 @@ impl<'t> Script<'t> {
     }
 }
 
-fn parameter_list<'t>(list: Sexpr<'t>) -> Result<Vec<(&'t str, Sort)>, SmtError> {
+fn parameter_list<'t>(list: Sexpr<'t>, scope: &Scope<'t>) -> Result<Vec<(&'t str, Sort)>, SmtError> {
     let form = "write parameters as ((x Real) (b Bool))";
     let mut parameters: Vec<(&str, Sort)> = Vec::new();
     for parameter in list.list().ok_or_else(|| list.error(form))? {
@@ -134,7 +194,7 @@ fn parameter_list<'t>(list: Sexpr<'t>) -> Result<Vec<(&'t str, Sort)>, SmtError>
                 if parameters.iter().any(|(other, _)| *other == name) {
                     return Err(symbol.error(format!("parameter `{name}` occurs twice; rename one")));
                 }
-                parameters.push((name, Sort::read(*sort)?));
+                parameters.push((name, scope.sort(*sort)?));
             }
             _ => return Err(parameter.error(format!("`{}` is not a parameter; {form}", parameter.excerpt()))),
         }
@@ -151,16 +211,16 @@ fn refused(head: Sexpr<'_>) -> SmtError {
              keep the assertions you mean and remove this command"
         }
         "check-sat-assuming" => "assert the assumptions instead",
-        "declare-sort" | "define-sort" | "declare-datatype" | "declare-datatypes" => {
-            "only the sorts Real and Bool work; declare variables of these"
+        "declare-sort" | "define-sort" => {
+            "only the sorts Real, Bool and Int work, and those that declare-datatype lists the values of"
         }
         "define-fun-rec" | "define-funs-rec" => {
             "recursive functions cannot be expanded; use define-fun without recursion"
         }
         "minimize" | "maximize" | "assert-soft" => "a constraint has no objective; remove this command",
         _ => {
-            "the commands that work are declare-const, declare-fun, define-fun, define-const, assert, set-logic, \
-             set-info, set-option, check-sat, get-.., echo and exit"
+            "the commands that work are declare-const, declare-fun, declare-datatype, declare-datatypes, define-fun, \
+             define-const, assert, set-logic, set-info, set-option, check-sat, get-.., echo and exit"
         }
     };
     head.error(format!("command `{shown}` is not supported: {reason}"))

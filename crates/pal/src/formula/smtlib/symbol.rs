@@ -61,7 +61,8 @@ impl Names {
             }
         }
         let mut prefix = "part".to_string();
-        while seen.iter().any(|var| var.name().starts_with(&prefix)) {
+        // Categories and their values have names of their own, the two halves of those of their variables.
+        while seen.iter().any(|var| var.name().split('=').any(|half| half.starts_with(&prefix))) {
             prefix.push('_');
         }
         let set = |vars: &[Var]| vars.iter().cloned().collect();

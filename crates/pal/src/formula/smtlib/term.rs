@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use super::super::{Formula, Var};
 use super::SmtError;
+use super::choice::Choice;
 use super::numeral;
 use super::operator::{Argument, Operator};
 use super::scope::{Definition, Macro, Scope, Sort, Value, new_name};
@@ -27,10 +28,16 @@ pub(crate) fn bool_term<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Fo
             "`{}` has sort Real where a Bool is needed; compare it with something, for instance (<= .. 0)",
             term.excerpt()
         ))),
+        Value::Choice(choice) => Err(term.error(format!(
+            "`{}` has sort {} where a Bool is needed; compare it with a value, for instance (= .. {})",
+            term.excerpt(),
+            choice.sort().name,
+            choice.sort().values[0]
+        ))),
     }
 }
 
-/// The value of a term of either sort.
+/// The value of a term of any sort.
 pub(crate) fn value<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Value, SmtError> {
     Evaluation::new(scope, EvaluationTask::Visit(term, None)).run(term)
 }
@@ -40,7 +47,8 @@ pub(crate) fn value<'t>(term: Sexpr<'t>, scope: &mut Scope<'t>) -> Result<Value,
 pub(super) fn body_sort<'t>(definition: &Rc<Macro<'t>>, scope: &mut Scope<'t>) -> Result<Sort, SmtError> {
     let stand_in = |sort: &Sort| match sort {
         Sort::Real => Value::real(Rational::from_parts(1_299_709.into(), 15_485_863u32.into())),
-        Sort::Bool => Value::variable(Var::new(""), Sort::Bool),
+        Sort::Bool => Value::boolean(Var::new("")),
+        Sort::Enumerated(sort) => Value::Choice(Rc::new(Choice::value(sort, 0))),
     };
     let body = definition.body;
     let arguments = definition.parameters.iter().map(|(_, sort)| (stand_in(sort), body)).collect();
@@ -247,6 +255,15 @@ impl<'s, 't> Evaluation<'s, 't> {
         }
         let count = term.items().count() - 1;
         let base = self.values.len();
+        if let Some(tester) = head.list() {
+            self.visit_tester(head, &tester)?;
+            if count != 1 {
+                return Err(term.error(format!("`{}` takes exactly one argument", head.excerpt())));
+            }
+            self.tasks.push(EvaluationTask::Apply { operator: Operator::Equal, term, base });
+            self.visit_in_order(term.items().skip(1).map(|argument| EvaluationTask::Visit(argument, None)));
+            return Ok(());
+        }
         let mut within = None;
         if let Some((name, operator)) = head.plain_symbol().and_then(|name| Some((name, Operator::named(name)?))) {
             operator.check_count(term, name, count)?;
@@ -265,6 +282,27 @@ impl<'s, 't> Evaluation<'s, 't> {
         }
         self.visit_in_order(term.items().skip(1).map(|argument| EvaluationTask::Visit(argument, within)));
         Ok(())
+    }
+
+    /// Pushes the value that a tester `(_ is walk)` asks for: `((_ is walk) mode)` means `(= walk mode)`.
+    fn visit_tester(&mut self, head: Sexpr<'t>, parts: &[Sexpr<'t>]) -> Result<(), SmtError> {
+        let [underscore, is, symbol] = parts else { return Err(self.no_operator(head)) };
+        if underscore.plain_symbol() != Some("_") || is.plain_symbol() != Some("is") || symbol.symbol().is_none() {
+            return Err(self.no_operator(head));
+        }
+        let value = self.constant(*symbol)?;
+        if !matches!(&value, Value::Choice(choice) if choice.is_value()) {
+            return Err(symbol.error(format!("`{}` is not a value of a declared datatype", symbol.excerpt())));
+        }
+        self.values.push((value, *symbol));
+        Ok(())
+    }
+
+    fn no_operator(&self, head: Sexpr<'t>) -> SmtError {
+        head.error(format!(
+            "expected the name of an operator, found `{}`; of lists only testers such as (_ is walk) work here",
+            head.excerpt()
+        ))
     }
 
     /// Pushes tasks so that the first of them is executed first.

@@ -6,7 +6,10 @@
 
 use std::collections::HashMap;
 
+#[cfg(doc)]
+use super::super::Category;
 use super::super::{Atom, Connective, Constraint, Formula, Node, Relation, Var};
+use super::declaration::WrittenDeclarations;
 use super::numeral::written;
 use super::symbol::{Names, symbol};
 use crate::number::Rational;
@@ -31,7 +34,9 @@ pub enum SmtWriteError {
 /// Writes a script that [`parse_smtlib`](super::parse_smtlib) reads back with the same meaning.
 ///
 /// It declares the variables in order, reals first, and has one assert for each part of a conjunction. Names that are
-/// not plain symbols are written in |bars|; those that even bars cannot hold are an error.
+/// not plain symbols are written in |bars|; those that even bars cannot hold are an error. A category that the
+/// constraint gives exactly one value ([`Category::enforce`]) is written as a constant of an enumerated sort, or as an
+/// integer if its values are; where names would clash, as its Boolean variables.
 ///
 /// ```
 /// use pal::formula::{reals, write_smtlib, Constraint};
@@ -42,13 +47,11 @@ pub enum SmtWriteError {
 /// ```
 pub fn write_smtlib(constraint: &Constraint) -> Result<String, SmtWriteError> {
     let names = Names::of(constraint)?;
-    let mut script = String::from("(set-logic QF_LRA)\n");
-    for (vars, sort) in [(&constraint.reals, "Real"), (&constraint.booleans, "Bool")] {
-        for var in vars {
-            script.push_str(&format!("(declare-const {} {sort})\n", symbol(var.name())));
-        }
-    }
-    let graph = Graph::of(&constraint.formula, &names)?;
+    let declarations = WrittenDeclarations::of(constraint);
+    let logic = if declarations.rules.is_empty() { "QF_LRA" } else { "ALL" };
+    let mut script = format!("(set-logic {logic})\n{}", declarations.text);
+    let formula = declarations.without_rules(&constraint.formula);
+    let graph = Graph::of(&formula, &names, &declarations.literals)?;
     graph.write(&mut script);
     script.push_str("(check-sat)\n");
     Ok(script)
@@ -86,11 +89,11 @@ struct Graph {
 }
 
 impl Graph {
-    fn of(formula: &Formula, names: &Names) -> Result<Graph, SmtWriteError> {
+    fn of(formula: &Formula, names: &Names, literals: &HashMap<Var, String>) -> Result<Graph, SmtWriteError> {
         let mut parts: Vec<Subformula> = Vec::new();
         let mut problem = None;
         let root = formula.fold(|formula, children: &[usize]| {
-            let part = Subformula::new(formula, children, names).unwrap_or_else(|error| {
+            let part = Subformula::new(formula, children, names, literals).unwrap_or_else(|error| {
                 problem.get_or_insert(error);
                 Subformula::leaf(String::new(), None)
             });
@@ -247,10 +250,18 @@ impl Subformula {
         Subformula { connective, children, text, negated, parents: 0, user: User::Nobody, name: None, level: 0 }
     }
 
-    fn new(formula: &Formula, children: &[usize], names: &Names) -> Result<Subformula, SmtWriteError> {
+    fn new(
+        formula: &Formula,
+        children: &[usize],
+        names: &Names,
+        literals: &HashMap<Var, String>,
+    ) -> Result<Subformula, SmtWriteError> {
         Ok(match formula.node() {
             Node::Constant(value) => Subformula::leaf(value.to_string(), None),
-            Node::Bool(var) if names.booleans.contains(var) => Subformula::leaf(symbol(var.name()), None),
+            Node::Bool(var) if names.booleans.contains(var) => {
+                let text = literals.get(var).cloned().unwrap_or_else(|| symbol(var.name()));
+                Subformula::leaf(text, None)
+            }
             Node::Bool(var) => return Err(SmtWriteError::Undeclared(var.clone())),
             Node::Atom(atom) => {
                 if let Some((var, _)) = atom.plane().normal().iter().find(|(var, _)| !names.reals.contains(var)) {

@@ -170,7 +170,7 @@ impl InformationQuestion<'_> {
             let integrands: Vec<RowIntegrand<'_>> = (start..end)
                 .map(|row| RowIntegrand { side: sides(row), other: of_other(row), mass: self.mass(row) })
                 .collect();
-            let results = rules.integrate(&integrands);
+            let results = rules.integrate(&integrands, with_gradient);
             let mut answers: Vec<RowAnswer> = (start..end).zip(&results).map(|(row, r)| self.value(row, r)).collect();
             if with_gradient {
                 let mut sums: Vec<RowCotangents> = integrands.iter().map(RowIntegrand::sums).collect();

@@ -25,6 +25,8 @@ const FEW_DIGITS: f64 = 1e-4;
 const MANY_ELEMENTS: usize = 100;
 /// The largest number of elements that are halved at a time.
 const MOST_HALVED: usize = 1024;
+/// The largest number of logarithms that a task keeps for the derivatives: they stay in the caches of a processor.
+const MOST_KEPT: usize = 1 << 17;
 
 /// The gradients of one row, summed over nodes: of the density and, if there is one, of the other.
 pub(super) type RowCotangents = (Cotangents, Option<Cotangents>);
@@ -57,6 +59,8 @@ pub(super) struct RowSum<'m> {
     /// The parts of elements that were halved, and which elements these are.
     parts: Vec<RowLeaf<'m>>,
     halved: Vec<bool>,
+    /// The logarithms at the nodes of the best rule on all elements, in their order, if they were kept.
+    logs: Option<Vec<f64>>,
 }
 
 /// Rules on the elements of a mesh, the best one first, and when the work ends.
@@ -102,6 +106,25 @@ impl RowIntegrand<'_> {
         terms.map(|((r, weight), log)| weight * r * log).sum()
     }
 
+    /// Adds what nodes contribute to the derivatives of `r log r`, given its logarithms there and their mean over all
+    /// elements.
+    fn add_entropy_gradient(
+        &self,
+        nodes: Nodes<'_>,
+        (weights, logs): (&[f64], &[f64]),
+        mean: f64,
+        factors: &mut Vec<f64>,
+        sums: &mut Cotangents,
+    ) {
+        factors.clear();
+        factors.extend(logs.iter().zip(weights).map(|(log, weight)| match *log {
+            // Where a density of squares vanishes, its derivatives do as well.
+            f64::NEG_INFINITY => 0.0,
+            log => -weight / self.mass * (log - mean),
+        }));
+        self.side.add_gradient(nodes, factors, sums);
+    }
+
     /// Adds what nodes contribute to the derivatives, given the mean of the logarithms over all elements.
     fn add_gradient(
         &self,
@@ -114,15 +137,10 @@ impl RowIntegrand<'_> {
         let Buffers { values, logs, others, other_logs, factors, other_factors, .. } = buffers;
         self.side.values(nodes, values);
         logarithms(values, logs);
-        factors.clear();
         let Some(other) = &self.other else {
-            factors.extend(logs.iter().zip(weights).map(|(log, weight)| match *log {
-                // Where a density of squares vanishes, its derivatives do as well.
-                f64::NEG_INFINITY => 0.0,
-                log => -weight / self.mass * (log - mean),
-            }));
-            return self.side.add_gradient(nodes, factors, sums);
+            return self.add_entropy_gradient(nodes, (weights, logs), mean, factors, sums);
         };
+        factors.clear();
         other.values(nodes, others);
         logarithms(others, other_logs);
         other_factors.clear();
@@ -161,30 +179,51 @@ impl<'m> RowQuadrature<'m> {
         Ok(RowQuadrature { mesh, rules, options: *options })
     }
 
-    /// The integrals for some rows.
-    pub fn integrate(&self, integrands: &[RowIntegrand<'_>]) -> Vec<RowSum<'m>> {
+    /// The integrals for some rows. With `with_gradient` they are going to be differentiated.
+    pub fn integrate(&self, integrands: &[RowIntegrand<'_>], with_gradient: bool) -> Vec<RowSum<'m>> {
         let (count, mut buffers) = (self.mesh.elements.len(), Buffers::default());
+        let mut kept = (with_gradient && self.can_keep_logs(integrands)).then(|| vec![Vec::new(); integrands.len()]);
         let (mut values, mut errors) = (vec![0.0; count * integrands.len()], vec![0.0; count * integrands.len()]);
         let mut sums = vec![0.0; self.rules.len() * integrands.len()];
         for (at, element) in self.mesh.elements.iter().enumerate() {
-            self.estimate(integrands, element, &mut buffers, &mut sums);
+            self.estimate(integrands, element, &mut buffers, &mut sums, kept.as_deref_mut());
             for (row, sums) in sums.chunks_exact(self.rules.len()).enumerate() {
                 (values[row * count + at], errors[row * count + at]) = (sums[0], difference(sums));
             }
         }
         let rows = integrands.iter().zip(values.chunks(count.max(1)).zip(errors.chunks(count.max(1))));
-        rows.map(|(integrand, (values, errors))| self.refine(integrand, values, errors, &mut buffers)).collect()
+        let mut results: Vec<RowSum<'m>> =
+            rows.map(|(integrand, (values, errors))| self.refine(integrand, values, errors, &mut buffers)).collect();
+        results.iter_mut().zip(kept.into_iter().flatten()).for_each(|(result, logs)| result.logs = Some(logs));
+        results
     }
 
-    /// Computes, for every integrand, the integral over an element by all rules.
-    fn estimate(&self, integrands: &[RowIntegrand<'_>], element: &Element, buffers: &mut Buffers, sums: &mut [f64]) {
+    /// Whether there are few enough logarithms, of entropies, to keep them until they are differentiated.
+    fn can_keep_logs(&self, integrands: &[RowIntegrand<'_>]) -> bool {
+        let nodes: usize = self.mesh.elements.iter().map(|element| count(&self.rules[..1], element)).sum();
+        nodes * integrands.len() <= MOST_KEPT && integrands.iter().all(|integrand| integrand.other.is_none())
+    }
+
+    /// Computes, for every integrand, the integral over an element by all rules, and appends the logarithms at the nodes
+    /// of the best one to those that are kept.
+    fn estimate(
+        &self,
+        integrands: &[RowIntegrand<'_>],
+        element: &Element,
+        buffers: &mut Buffers,
+        sums: &mut [f64],
+        mut kept: Option<&mut [Vec<f64>]>,
+    ) {
         sums.fill(0.0);
         let mut points = std::mem::take(&mut buffers.points);
         for (rule, cubature) in self.rules.iter().enumerate() {
             cubature.visit_blocks(element, &mut points, |points, weights| {
                 let nodes = Nodes { bin: &element.bin, points, count: weights.len() };
-                for (integrand, sums) in integrands.iter().zip(sums.chunks_exact_mut(self.rules.len())) {
-                    sums[rule] += element.volume * integrand.sum(nodes, weights, buffers);
+                for (row, integrand) in integrands.iter().enumerate() {
+                    sums[row * self.rules.len() + rule] += element.volume * integrand.sum(nodes, weights, buffers);
+                    if let Some(kept) = kept.as_deref_mut().filter(|_| rule == 0) {
+                        kept[row].extend_from_slice(&buffers.logs);
+                    }
                 }
             });
         }
@@ -205,6 +244,7 @@ impl<'m> RowQuadrature<'m> {
             size: values.iter().map(|value| value.abs()).sum(),
             parts: Vec::new(),
             halved: vec![false; values.len()],
+            logs: None,
         };
         let tolerance = self.options.tolerance * integrand.mass;
         // A tolerance below what rounding leaves is never reached.
@@ -232,7 +272,7 @@ impl<'m> RowQuadrature<'m> {
             for (leaf, at) in worst {
                 sum.halved[at] = true;
                 let estimates = halves(&leaf.element).map(|half| {
-                    self.estimate(std::slice::from_ref(integrand), &half, buffers, &mut sums);
+                    self.estimate(std::slice::from_ref(integrand), &half, buffers, &mut sums, None);
                     (half, sums[0], difference(&sums))
                 });
                 let missed = (estimates[0].1 + estimates[1].1 - leaf.value).abs();
@@ -282,12 +322,24 @@ impl<'m> RowQuadrature<'m> {
         rows.extend(all.map(|(row, (integrand, sums))| (row, integrand, mean(row), sums)));
         // An infinite divergence has no derivatives.
         rows.retain(|(_, _, mean, _)| mean.is_finite());
+        let mut visited = 0;
         for (at, element) in self.mesh.elements.iter().enumerate() {
             self.visit_best(element, &mut buffers, |nodes, weights, buffers| {
                 let whole = rows.iter_mut().filter(|(row, ..)| !results[*row].halved[at]);
-                whole.for_each(|(_, integrand, mean, sums)| {
-                    integrand.add_gradient(nodes, weights, *mean, buffers, sums)
+                whole.for_each(|(row, integrand, mean, sums)| match &results[*row].logs {
+                    Some(logs) => {
+                        let logs = &logs[visited..visited + nodes.count];
+                        integrand.add_entropy_gradient(
+                            nodes,
+                            (weights, logs),
+                            *mean,
+                            &mut buffers.factors,
+                            &mut sums.0,
+                        );
+                    }
+                    None => integrand.add_gradient(nodes, weights, *mean, buffers, sums),
                 });
+                visited += nodes.count;
             });
         }
         for (row, integrand, mean, sums) in &mut rows {

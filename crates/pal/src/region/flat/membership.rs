@@ -28,6 +28,24 @@ impl RegionMembership {
             Some(chart) => self.membership.contains_batch(&chart.restrict(points, f64::EPSILON)),
         }
     }
+
+    /// Whether each point with truth values lies in the region: every row has its coordinates first and then a 1 for every
+    /// Boolean variable that is true, and any other number for those that are not.
+    pub fn contains_mixed_batch(&self, points: &[f64], booleans: usize) -> Vec<bool> {
+        let reals = self.chart.as_ref().map_or(self.membership.dimension(), |chart| chart.variables().len());
+        let contains = |point: &[f64]| {
+            let (coordinates, truth) = point.split_at(reals);
+            let truth: Vec<bool> = truth.iter().map(|value| *value == 1.0).collect();
+            match &self.chart {
+                None => self.membership.contains_with(coordinates, &truth),
+                Some(chart) if chart.dimension() == 0 => {
+                    close(coordinates, &chart.fill(&[])) && self.membership.contains_with(&[], &truth)
+                }
+                Some(chart) => self.membership.contains_with(&chart.restrict(coordinates, f64::EPSILON), &truth),
+            }
+        };
+        points.chunks_exact((reals + booleans).max(1)).map(contains).collect()
+    }
 }
 
 fn close(point: &[f64], other: &[f64]) -> bool {
