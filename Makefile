@@ -13,6 +13,7 @@ export PAL_DATA
 endif
 
 .PHONY: help demo test test-gpu test-wmi test-densities test-scale test-windows test-python lint-python wheel wheel-bounds docs pictures
+.PHONY: fuzz fuzz-build differential
 .PHONY: deny msrv package static workflows coverage bench bench-python clean
 
 help:
@@ -23,6 +24,8 @@ help:
 	@echo 'make test-gpu        the layer, training and cubature on a GPU; .ci/software-gpu make test-gpu needs none'
 	@echo 'make test-scale      ten million samples on every map and star, a million per mode (ten minutes)'
 	@echo 'make test-windows    a hundred thousand windows of a map against exact arithmetic (part of make test-scale)'
+	@echo 'make fuzz            mutated input for every reader, SECONDS for each (60); FUZZ="smtlib wmi" chooses readers'
+	@echo 'make differential    random problems, for SECONDS (60), on which all ways to an answer have to agree'
 	@echo 'make test-python     tests, doctests and examples of the Python package, and its wheel (part of make test)'
 	@echo 'make lint-python     ruff and mypy on the Python code (part of make test)'
 	@echo 'make docs            build the documentation into target/site, strictly, with all links checked'
@@ -81,6 +84,31 @@ test-scale:
 # Compares a hundred thousand windows of a map, in all positions that fast cuts might mistake, with the general path.
 test-windows:
 	$(CARGO) test --profile quick -p pal --lib a_hundred_thousand_windows -- --include-ignored --nocapture
+
+# Fuzzing of the readers by libFuzzer, which the crate libfuzzer-sys compiles (it needs a C++ compiler). The flags are those
+# with which cargo-fuzz makes rustc count which branches run; no nightly toolchain is needed for them. New inputs that reach
+# new code are kept in target/fuzz/corpus, and what fails in target/fuzz/findings.
+SECONDS ?= 60
+FUZZ ?= $(notdir $(basename $(wildcard fuzz/targets/*.rs)))
+COUNT_BRANCHES = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+	-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing
+
+fuzz-build:
+	RUSTFLAGS='$(COUNT_BRANCHES)' $(CARGO) build --release --locked --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)/fuzz \
+		--target $(shell $(CARGO) -vV | sed -n 's/host: //p')
+
+fuzz: fuzz-build
+	$(MAKE) --no-print-directory $(FUZZ:%=fuzz-%)
+
+fuzz-%:
+	mkdir -p $(TARGET)/fuzz/corpus/$* $(TARGET)/fuzz/findings
+	$(TARGET)/fuzz/*/release/$* -max_total_time=$(SECONDS) -timeout=20 -rss_limit_mb=3000 -max_len=8000 -print_final_stats=1 -verbosity=0 \
+		-artifact_prefix=$(TARGET)/fuzz/findings/$*- $(TARGET)/fuzz/corpus/$* fuzz/corpus/$*
+
+# Random problems on which all ways to an answer have to agree. Those that fail are kept, minimised, in target/differential.
+differential:
+	SECONDS=$(SECONDS) PAL_DIFFERENTIAL=$(abspath $(TARGET))/differential \
+		$(CARGO) test --profile quick -p pal --test differential -- --include-ignored --nocapture
 
 # A virtual environment with everything that the extras of the package ask for. The torch that the package index has for
 # Linux is built for CUDA and depends on 2 GB of libraries that tests on a CPU never call. It is installed without them

@@ -19,9 +19,14 @@ pub enum MaskError {
     /// Not a PNG file, or a damaged one.
     #[error("not a PNG file, or a damaged one: {0}")]
     Png(#[from] png::DecodingError),
-    /// More pixels than memory can have addresses.
-    #[error("the picture is too large for this machine")]
-    TooLarge,
+    /// More pixels than a picture of obstacles may have.
+    #[error("the picture has {width} x {height} pixels; reduce it to at most {MAX_PIXELS} in all")]
+    TooLarge {
+        /// The number of pixels of a row.
+        width: u32,
+        /// The number of rows.
+        height: u32,
+    },
     /// The number of pixels does not fit the width.
     #[error("{pixels} pixels do not make rows of {width}")]
     Shape {
@@ -37,6 +42,9 @@ pub enum MaskError {
     #[error(transparent)]
     Polygon(#[from] PolygonError),
 }
+
+/// The largest number of pixels of a picture.
+const MAX_PIXELS: u64 = 1 << 28;
 
 /// A picture of obstacles: which pixels are obstacles, row by row from the top.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +62,13 @@ impl Mask {
         let mut decoder = png::Decoder::new(Cursor::new(bytes));
         decoder.set_transformations(png::Transformations::normalize_to_color8());
         let mut reader = decoder.read_info()?;
-        let mut pixels = vec![0; reader.output_buffer_size().ok_or(MaskError::TooLarge)?];
+        let (width, height) = reader.info().size();
+        let too_large = MaskError::TooLarge { width, height };
+        // What the header claims is checked before memory is taken for it.
+        if u64::from(width) * u64::from(height) > MAX_PIXELS {
+            return Err(too_large);
+        }
+        let mut pixels = vec![0; reader.output_buffer_size().ok_or(too_large)?];
         let frame = reader.next_frame(&mut pixels)?;
         let samples = frame.color_type.samples();
         let dark = |pixel: &[u8]| {
@@ -371,5 +385,28 @@ mod tests {
             check(&picture, 0.0);
             check(&picture, 1.0);
         }
+    }
+
+    /// A header may claim any size; the size is refused before memory is taken for it.
+    #[test]
+    fn pictures_that_claim_a_huge_size_are_refused() {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, 1, 1);
+        encoder.set_color(png::ColorType::Grayscale);
+        encoder.write_header().unwrap().write_image_data(&[0]).unwrap();
+        assert_eq!(Mask::from_png(&bytes, 0.5).unwrap().obstacles, [true]);
+        // Width and height follow the signature and the length and name of the first chunk, whose checksum follows them.
+        bytes[16..20].copy_from_slice(&(1u32 << 20).to_be_bytes());
+        bytes[20..24].copy_from_slice(&(1u32 << 30).to_be_bytes());
+        let sum = crc32(&bytes[12..29]);
+        bytes[29..33].copy_from_slice(&sum.to_be_bytes());
+        let refused = Mask::from_png(&bytes, 0.5).unwrap_err().to_string();
+        assert!(refused.contains("1048576 x 1073741824 pixels"), "{refused}");
+    }
+
+    /// The checksum of a chunk of a PNG file, bit by bit.
+    fn crc32(bytes: &[u8]) -> u32 {
+        let step = |c: u32| if c & 1 == 1 { 0xedb8_8320 ^ (c >> 1) } else { c >> 1 };
+        !bytes.iter().fold(u32::MAX, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), |c, _| step(c)))
     }
 }

@@ -1,0 +1,7 @@
+(set-logic QF_LRA)
+(declare-const x Real) (declare-fun y () Real) (declare-const b Bool)
+(define-fun low ((t Real)) Bool (< t (/ 1 3)))
+(assert (and (<= 0 x 4.5) (>= 3 y (- 1)) (not (and (< 1 x 2) (> y 0.1)))))
+(assert (=> b (or (= x y) (distinct x 2) (xor b (low x)))))
+(assert (let ((z (+ (* 2 x) (- y)))) (ite b (<= z 1) (>= z (ite (> x 1) 0 1)))))
+(check-sat)
