@@ -62,34 +62,34 @@ impl PlaneFacts {
 }
 
 /// A node with the decisions below it, in order, and for weights the real variables of its polynomials.
-struct Entry<N> {
+struct NodeEntry<N> {
     node: N,
     decisions: Box<[Decision]>,
     reals: Box<[u32]>,
 }
 
 /// Nodes by number, and numbers by node.
-struct Table<N> {
-    entries: Vec<Entry<N>>,
+struct NodeTable<N> {
+    entries: Vec<NodeEntry<N>>,
     numbers: HashMap<N, u32>,
 }
 
-impl<N> Default for Table<N> {
+impl<N> Default for NodeTable<N> {
     fn default() -> Self {
-        Table { entries: Vec::new(), numbers: HashMap::new() }
+        NodeTable { entries: Vec::new(), numbers: HashMap::new() }
     }
 }
 
-impl<N: Clone + Eq + Hash> Table<N> {
+impl<N: Clone + Eq + Hash> NodeTable<N> {
     /// The number of a node, and the bytes that it takes if it is new.
     fn insert(&mut self, node: N, decisions: Vec<Decision>, reals: Vec<u32>) -> (u32, usize) {
         if let Some(number) = self.numbers.get(&node) {
             return (*number, 0);
         }
         let number = self.entries.len() as u32;
-        let bytes = 2 * size_of::<N>() + size_of::<Entry<N>>() + 4 * (decisions.len() + reals.len()) + 16;
+        let bytes = 2 * size_of::<N>() + size_of::<NodeEntry<N>>() + 4 * (decisions.len() + reals.len()) + 16;
         self.numbers.insert(node.clone(), number);
-        self.entries.push(Entry { node, decisions: decisions.into(), reals: reals.into() });
+        self.entries.push(NodeEntry { node, decisions: decisions.into(), reals: reals.into() });
         (number, bytes)
     }
 }
@@ -99,8 +99,8 @@ pub(super) struct Arena {
     /// The variables of the problem: Boolean variables are numbered first, then real ones.
     pub constraint: Constraint,
     pub planes: Vec<PlaneFacts>,
-    clauses: Table<ClauseNode>,
-    factors: Table<FactorNode>,
+    clauses: NodeTable<ClauseNode>,
+    factors: NodeTable<FactorNode>,
     plane_of: HashMap<Plane, Decision>,
     /// An estimate of the memory that nodes take.
     pub bytes: usize,
@@ -115,8 +115,8 @@ impl Arena {
         Arena {
             constraint: constraint.clone(),
             planes: Vec::new(),
-            clauses: Table::default(),
-            factors: Table::default(),
+            clauses: NodeTable::default(),
+            factors: NodeTable::default(),
             plane_of: HashMap::new(),
             bytes: 0,
         }

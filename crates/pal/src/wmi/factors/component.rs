@@ -9,7 +9,7 @@ use crate::polynomial::Polynomial;
 
 /// A conjunction of formulas and a product of weights over some variables, to be summed and integrated over them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Component {
+pub(super) struct FactorComponent {
     /// In the order of their numbers. Single sides of hyperplanes are among them.
     pub clauses: Vec<ClauseId>,
     pub factors: Vec<FactorId>,
@@ -19,14 +19,14 @@ pub(super) struct Component {
 
 /// A component with further assumptions.
 pub(super) struct Assumed {
-    pub component: Component,
+    pub component: FactorComponent,
     pub known: Vec<(Decision, bool)>,
 }
 
 /// A constant times independent components.
 pub(super) struct Factored {
     pub constant: Rational,
-    pub components: Vec<Component>,
+    pub components: Vec<FactorComponent>,
 }
 
 /// The ends of a real variable, as far as single bounds say.
@@ -78,7 +78,7 @@ fn side_of_box(arena: &Arena, decision: Decision, ends: &HashMap<u32, Ends>) -> 
     extreme(false).is_some_and(|least| least >= Rational::ZERO).then_some(false)
 }
 
-impl Component {
+impl FactorComponent {
     /// The sides of hyperplanes among the formulas.
     pub fn sides<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = (Decision, bool)> + 'a {
         self.clauses.iter().filter_map(|clause| match arena.clause(*clause) {
@@ -131,7 +131,7 @@ impl Narrowing {
 impl Assumed {
     /// Follows the assumptions to their consequences and takes apart what is left; `None` if nothing is.
     pub fn factored(self, arena: &mut Arena) -> Option<Factored> {
-        let Component { clauses: mut pending, mut factors, variables } = self.component;
+        let FactorComponent { clauses: mut pending, mut factors, variables } = self.component;
         let mut narrowing = Narrowing::default();
         if !self.known.into_iter().all(|(decision, value)| narrowing.learn(arena, decision, value)) {
             return None;
@@ -246,7 +246,7 @@ pub(super) fn separate(
     clauses: Vec<ClauseId>,
     factors: Vec<FactorId>,
     variables: Vec<u32>,
-) -> Vec<Component> {
+) -> Vec<FactorComponent> {
     let mut groups = Groups::new(&variables);
     for id in &clauses {
         groups.join(arena.clause_variables(*id));
@@ -255,9 +255,9 @@ pub(super) fn separate(
         groups.join(arena.factor_variables(*id));
     }
     // The first variable of a group stands for it; components come in the order of their first variables.
-    let mut components: BTreeMap<u32, Component> = BTreeMap::new();
+    let mut components: BTreeMap<u32, FactorComponent> = BTreeMap::new();
     for variable in variables {
-        let empty = || Component { clauses: Vec::new(), factors: Vec::new(), variables: Vec::new() };
+        let empty = || FactorComponent { clauses: Vec::new(), factors: Vec::new(), variables: Vec::new() };
         components.entry(groups.first(variable)).or_insert_with(empty).variables.push(variable);
     }
     for id in clauses {
@@ -274,7 +274,7 @@ pub(super) fn separate(
             component.factors.push(id);
         }
     }
-    let mut components: Vec<Component> = components.into_values().collect();
+    let mut components: Vec<FactorComponent> = components.into_values().collect();
     for component in &mut components {
         component.clauses.sort_unstable();
         component.factors.sort_unstable();

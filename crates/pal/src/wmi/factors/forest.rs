@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::arena::{Arena, ClauseId, ClauseNode, Decision, FactorId, FactorNode};
-use super::component::{Component, Ends, Groups, ends};
+use super::component::{Ends, FactorComponent, Groups, ends};
 use super::dense::DensePolynomial;
 use crate::formula::Var;
 use crate::interrupt::checkpoint;
@@ -26,7 +26,7 @@ type Owner = (u32, Option<u32>);
 
 /// What belongs to one real variable or to a pair of them.
 #[derive(Default)]
-struct Part {
+struct TreePart {
     clauses: Vec<ClauseId>,
     factors: Vec<FactorId>,
     /// The number of Boolean variables that occur nowhere else.
@@ -35,7 +35,7 @@ struct Part {
 
 /// A component whose real variables interact pair by pair along a tree.
 pub(super) struct RealTree {
-    parts: HashMap<Owner, Part>,
+    parts: HashMap<Owner, TreePart>,
     ends: HashMap<u32, (Rational, Rational)>,
     /// Every variable with the one that it hangs on; children come first, the root comes last.
     order: Vec<(u32, Option<u32>)>,
@@ -104,7 +104,7 @@ fn between(a: &Rational, b: &Rational) -> Rational {
 
 impl RealTree {
     /// The tree of a component with bounds for all its real variables; `None` if it is none.
-    pub fn new(arena: &Arena, component: &Component) -> Option<RealTree> {
+    pub fn new(arena: &Arena, component: &FactorComponent) -> Option<RealTree> {
         let shift = arena.boolean_count();
         let sort = |variables: &mut dyn Iterator<Item = u32>| {
             let (mut booleans, mut reals) = (BTreeSet::new(), BTreeSet::new());
@@ -137,7 +137,7 @@ impl RealTree {
                 _ => None,
             }
         };
-        let mut parts: HashMap<Owner, Part> = HashMap::new();
+        let mut parts: HashMap<Owner, TreePart> = HashMap::new();
         let mut places: BTreeMap<u32, Owner> = BTreeMap::new();
         for (id, sorted) in component.clauses.iter().zip(&clauses) {
             let owner = owner(sorted)?;
@@ -193,7 +193,7 @@ impl RealTree {
         count: &mut usize,
     ) -> Result<Message, TreeFailure> {
         let owners = [Some((real, None)), parent.map(|parent| (real.min(parent), Some(real.max(parent))))];
-        let parts: Vec<&Part> = owners.iter().flatten().filter_map(|owner| self.parts.get(owner)).collect();
+        let parts: Vec<&TreePart> = owners.iter().flatten().filter_map(|owner| self.parts.get(owner)).collect();
         let mut pair = PairIntegrand::new(arena, real, parent, &parts);
         let (low, high) = &self.ends[&real];
         let unit = (Rational::ZERO, Rational::ONE);
@@ -202,9 +202,9 @@ impl RealTree {
         // Where the variable may start or stop being integrated: constants and lines over the parent.
         let thresholds = pair.planes.iter().filter_map(|plane| plane.constant()).filter(|c| inside(c, low, high));
         let constants: BTreeSet<Rational> = thresholds.chain(own.knots.iter().cloned()).collect();
-        let lines: BTreeSet<Line> = pair.planes.iter().filter_map(|plane| plane.line()).collect();
-        let constant_lines = constants.into_iter().map(|c| Line { slope: Rational::ZERO, shift: c });
-        let boundaries: Vec<Line> = constant_lines.chain(lines).collect();
+        let lines: BTreeSet<BoundaryLine> = pair.planes.iter().filter_map(|plane| plane.line()).collect();
+        let constant_lines = constants.into_iter().map(|c| BoundaryLine { slope: Rational::ZERO, shift: c });
+        let boundaries: Vec<BoundaryLine> = constant_lines.chain(lines).collect();
         // Where the order of these changes.
         let mut stops: BTreeSet<Rational> = [from.clone(), to.clone()].into();
         stops.extend(pair.planes.iter().filter_map(|plane| plane.parent_constant()).filter(|c| inside(c, from, to)));
@@ -229,7 +229,7 @@ impl RealTree {
             sorted.sort_unstable();
             sorted.dedup_by(|a, b| a.0 == b.0);
             let mut sum = DensePolynomial::zero();
-            let mut run: Option<Run> = None;
+            let mut run: Option<SlabRun> = None;
             for slab in sorted.windows(2) {
                 let middle = between(&slab[0].0, &slab[1].0);
                 let integrand = pair.at(arena, &middle, &at)?;
@@ -237,7 +237,7 @@ impl RealTree {
                 match &mut run {
                     Some(run) if run.integrand == integrand && run.piece == piece => run.to = slab[1].1,
                     _ => {
-                        let next = Run { integrand, piece, from: slab[0].1, to: slab[1].1 };
+                        let next = SlabRun { integrand, piece, from: slab[0].1, to: slab[1].1 };
                         if let Some(run) = run.replace(next) {
                             sum = sum.plus(&primitives.integral(&pair, &run));
                             *count += 1;
@@ -287,17 +287,17 @@ fn hang<'o>(reals: &[u32], owners: impl Iterator<Item = &'o Owner>) -> Option<Ve
 
 /// The line `x = slope * t + shift` over the parent `t`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Line {
+struct BoundaryLine {
     slope: Rational,
     shift: Rational,
 }
 
-impl Line {
+impl BoundaryLine {
     fn at(&self, t: &Rational) -> Rational {
         if self.slope.is_zero() { self.shift.clone() } else { &self.slope * t + &self.shift }
     }
 
-    fn meets(&self, other: &Line) -> Option<Rational> {
+    fn meets(&self, other: &BoundaryLine) -> Option<Rational> {
         let slope = &self.slope - &other.slope;
         (!slope.is_zero()).then(|| (&other.shift - &self.shift) / slope)
     }
@@ -320,9 +320,9 @@ impl PairPlane {
         (self.a.is_zero() && !self.b.is_zero()).then(|| &self.c / &self.b)
     }
 
-    fn line(&self) -> Option<Line> {
+    fn line(&self) -> Option<BoundaryLine> {
         let slanted = !self.a.is_zero() && !self.b.is_zero();
-        slanted.then(|| Line { slope: -&self.b / &self.a, shift: &self.c / &self.a })
+        slanted.then(|| BoundaryLine { slope: -&self.b / &self.a, shift: &self.c / &self.a })
     }
 }
 
@@ -343,7 +343,7 @@ struct PairIntegrand {
 }
 
 impl PairIntegrand {
-    fn new(arena: &Arena, real: u32, parent: Option<u32>, parts: &[&Part]) -> PairIntegrand {
+    fn new(arena: &Arena, real: u32, parent: Option<u32>, parts: &[&TreePart]) -> PairIntegrand {
         let clauses: Vec<ClauseId> = parts.iter().flat_map(|part| &part.clauses).copied().collect();
         let factors: Vec<FactorId> = parts.iter().flat_map(|part| &part.factors).copied().collect();
         let mentioned = clauses.iter().flat_map(|id| arena.clause_decisions(*id));
@@ -451,7 +451,7 @@ fn expanded(arena: &Arena, id: FactorId) -> Result<Polynomial, PolynomialError> 
 }
 
 /// Neighbouring slabs with the same integrand: from one boundary to another.
-struct Run {
+struct SlabRun {
     integrand: usize,
     piece: usize,
     from: usize,
@@ -461,7 +461,7 @@ struct Run {
 /// Antiderivatives of the message times powers of the variable, and their values on boundaries.
 struct Primitives<'m> {
     own: &'m Message,
-    boundaries: &'m [Line],
+    boundaries: &'m [BoundaryLine],
     known: HashMap<(usize, usize), DensePolynomial>,
     composed: HashMap<(usize, usize, usize), DensePolynomial>,
 }
@@ -476,7 +476,7 @@ impl Primitives<'_> {
     }
 
     /// The integral over a run, as a polynomial in the parent.
-    fn integral(&mut self, pair: &PairIntegrand, run: &Run) -> DensePolynomial {
+    fn integral(&mut self, pair: &PairIntegrand, run: &SlabRun) -> DensePolynomial {
         if self.own.pieces[run.piece].is_zero() {
             return DensePolynomial::zero();
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::arena::Arena;
-use super::component::Component;
+use super::component::FactorComponent;
 
 /// More variables than this are eliminated by fewest neighbours instead of fewest missing edges, which takes longer.
 const MANY: usize = 250;
@@ -24,7 +24,7 @@ pub(super) struct SeparatingOrder {
 }
 
 impl SeparatingOrder {
-    pub fn new(arena: &Arena, component: &Component) -> SeparatingOrder {
+    pub fn new(arena: &Arena, component: &FactorComponent) -> SeparatingOrder {
         let variables = &component.variables;
         if variables.len() > TOO_MANY {
             let distances = variables.iter().map(|v| (*v, *v)).collect();

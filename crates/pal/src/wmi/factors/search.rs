@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::amount::Amount;
 use super::arena::{Arena, ClauseId, Decision, FactorId, FactorNode};
-use super::component::{Assumed, Component, Factored, ends, separate};
+use super::component::{Assumed, FactorComponent, Factored, ends, separate};
 use super::forest::{RealTree, TreeFailure};
 use super::order::SeparatingOrder;
 use crate::formula::{Constraint, Formula, Var};
@@ -38,15 +38,15 @@ impl Default for Thresholds {
 type Known = HashMap<(Vec<ClauseId>, Vec<FactorId>), Amount>;
 
 /// Work that waits for the values of its parts.
-enum Frame {
+enum PendingWork {
     /// A product over components.
-    Product { pending: Vec<Component>, amount: Amount, failed: Option<WmiError> },
+    Product { pending: Vec<FactorComponent>, amount: Amount, failed: Option<WmiError> },
     /// A sum over cases of one component.
-    Sum { pending: Vec<Assumed>, amount: Amount, component: Component },
+    Sum { pending: Vec<Assumed>, amount: Amount, component: FactorComponent },
 }
 
 /// What a component comes to: a value, or cases to be summed.
-enum Expansion {
+enum ComponentStep {
     Value(Result<Amount, WmiError>),
     Cases(Vec<Assumed>),
 }
@@ -97,8 +97,11 @@ impl FactorSearch {
     pub fn integrate(&mut self, formula: &Formula) -> Option<Result<Integral, WmiError>> {
         let clause = self.arena.add_formula(formula)?;
         let count = self.arena.constraint.booleans.len() + self.arena.constraint.reals.len();
-        let component =
-            Component { clauses: vec![clause], factors: vec![self.weight], variables: (0..count as u32).collect() };
+        let component = FactorComponent {
+            clauses: vec![clause],
+            factors: vec![self.weight],
+            variables: (0..count as u32).collect(),
+        };
         (self.cells, self.simplices) = (0, 0);
         Some(self.run(component).map(|amount| {
             let (value, error) = amount.rounded();
@@ -112,7 +115,7 @@ impl FactorSearch {
     }
 
     /// Sums and multiplies with a stack of its own: the depth of the search is limited by memory only.
-    fn run(&mut self, root: Component) -> Result<Amount, WmiError> {
+    fn run(&mut self, root: FactorComponent) -> Result<Amount, WmiError> {
         let Some(Factored { constant, components }) =
             Assumed { component: root, known: Vec::new() }.factored(&mut self.arena)
         else {
@@ -134,16 +137,16 @@ impl FactorSearch {
             if let Some(result) = done.take() {
                 match (frames.last_mut(), result) {
                     (None, result) => return result,
-                    (Some(Frame::Product { .. }), Ok(Amount::Nothing)) => {
+                    (Some(PendingWork::Product { .. }), Ok(Amount::Nothing)) => {
                         frames.pop();
                         done = Some(Ok(Amount::Nothing));
                         continue;
                     }
-                    (Some(Frame::Product { amount, .. }), Ok(factor)) => *amount = amount.times(&factor),
+                    (Some(PendingWork::Product { amount, .. }), Ok(factor)) => *amount = amount.times(&factor),
                     // Another factor may be nothing, and then so is the product.
-                    (Some(Frame::Product { failed, .. }), Err(error)) => _ = failed.get_or_insert(error),
-                    (Some(Frame::Sum { amount, .. }), Ok(part)) => *amount = amount.plus(&part),
-                    (Some(Frame::Sum { .. }), Err(error)) => {
+                    (Some(PendingWork::Product { failed, .. }), Err(error)) => _ = failed.get_or_insert(error),
+                    (Some(PendingWork::Sum { amount, .. }), Ok(part)) => *amount = amount.plus(&part),
+                    (Some(PendingWork::Sum { .. }), Err(error)) => {
                         frames.pop();
                         done = Some(Err(error));
                         continue;
@@ -152,35 +155,35 @@ impl FactorSearch {
             }
             let Some(frame) = frames.last_mut() else { return Ok(Amount::Nothing) };
             match frame {
-                Frame::Product { pending, .. } => match pending.pop() {
+                PendingWork::Product { pending, .. } => match pending.pop() {
                     Some(component) => match self.recall(&component) {
                         Some(amount) => done = Some(Ok(amount)),
                         None => match self.expand(&component)? {
-                            Expansion::Value(result) => {
+                            ComponentStep::Value(result) => {
                                 if let Ok(amount) = &result {
                                     self.remember(component, amount);
                                 }
                                 done = Some(result);
                             }
-                            Expansion::Cases(mut pending) => {
+                            ComponentStep::Cases(mut pending) => {
                                 pending.reverse();
-                                frames.push(Frame::Sum { pending, amount: Amount::Nothing, component });
+                                frames.push(PendingWork::Sum { pending, amount: Amount::Nothing, component });
                             }
                         },
                     },
                     None => {
-                        if let Some(Frame::Product { amount, failed, .. }) = frames.pop() {
+                        if let Some(PendingWork::Product { amount, failed, .. }) = frames.pop() {
                             done = Some(failed.map_or(Ok(amount), Err));
                         }
                     }
                 },
-                Frame::Sum { pending, .. } => match pending.pop() {
+                PendingWork::Sum { pending, .. } => match pending.pop() {
                     Some(case) => match case.factored(&mut self.arena) {
                         Some(Factored { constant, components }) => frames.push(product(constant, components)),
                         None => done = Some(Ok(Amount::Nothing)),
                     },
                     None => {
-                        if let Some(Frame::Sum { amount, component, .. }) = frames.pop() {
+                        if let Some(PendingWork::Sum { amount, component, .. }) = frames.pop() {
                             self.remember(component, &amount);
                             done = Some(Ok(amount));
                         }
@@ -190,7 +193,7 @@ impl FactorSearch {
         }
     }
 
-    fn recall(&self, component: &Component) -> Option<Amount> {
+    fn recall(&self, component: &FactorComponent) -> Option<Amount> {
         // Every variable of a component occurs in its formulas or weights, except a single real without bounds.
         if component.clauses.is_empty() && component.factors.is_empty() {
             return None;
@@ -198,13 +201,13 @@ impl FactorSearch {
         self.known.get(&(component.clauses.clone(), component.factors.clone())).cloned()
     }
 
-    fn remember(&mut self, component: Component, amount: &Amount) {
+    fn remember(&mut self, component: FactorComponent, amount: &Amount) {
         self.known_bytes += 4 * (component.clauses.len() + component.factors.len()) + 160;
         self.known.insert((component.clauses, component.factors), amount.clone());
     }
 
     /// Integrates a component, or divides it into cases.
-    fn expand(&mut self, component: &Component) -> Result<Expansion, WmiError> {
+    fn expand(&mut self, component: &FactorComponent) -> Result<ComponentStep, WmiError> {
         checkpoint();
         if self.arena.bytes + self.known_bytes > self.thresholds.memory {
             return Err(WmiError::TooEntangled { parts: self.known.len() });
@@ -215,7 +218,7 @@ impl FactorSearch {
             let entangled = component.variables.iter().any(|v| self.entangled.contains(v));
             let small = reals <= self.thresholds.reals && booleans <= self.thresholds.booleans;
             if self.whole && small {
-                return Ok(Expansion::Value(self.cells(component)));
+                return Ok(ComponentStep::Value(self.cells(component)));
             }
             let free = self.separable(component);
             let tangle = entangled
@@ -223,41 +226,41 @@ impl FactorSearch {
                 && booleans <= self.thresholds.entangled
                 && free.len() <= self.thresholds.reals;
             if small && reals > 1 || self.whole && tangle && reals <= self.thresholds.reals + 1 {
-                return Ok(Expansion::Value(self.cells(component)));
+                return Ok(ComponentStep::Value(self.cells(component)));
             }
             if let Some(tree) = RealTree::new(&self.arena, component) {
                 match tree.value(&mut self.arena) {
                     Ok((value, pieces)) => {
                         self.cells += pieces;
-                        return Ok(Expansion::Value(Ok(Amount::Exact(value))));
+                        return Ok(ComponentStep::Value(Ok(Amount::Exact(value))));
                     }
-                    Err(TreeFailure::Polynomial(error)) => return Ok(Expansion::Value(Err(error.into()))),
+                    Err(TreeFailure::Polynomial(error)) => return Ok(ComponentStep::Value(Err(error.into()))),
                     Err(TreeFailure::TooManyIntervals) => {}
                 }
             }
             if small || tangle {
-                return Ok(Expansion::Value(self.cells(component)));
+                return Ok(ComponentStep::Value(self.cells(component)));
             }
             if let Some(cases) = self.fork(component) {
-                return Ok(Expansion::Cases(cases));
+                return Ok(ComponentStep::Cases(cases));
             }
             return Ok(match self.choose(component, &free) {
                 Some(decision) => cases(component, decision),
-                None => Expansion::Value(self.cells(component)),
+                None => ComponentStep::Value(self.cells(component)),
             });
         }
         if let Some(cases) = self.fork(component) {
-            return Ok(Expansion::Cases(cases));
+            return Ok(ComponentStep::Cases(cases));
         }
         Ok(match self.choose(component, &BTreeSet::new()) {
             Some(decision) => cases(component, decision),
-            None => Expansion::Value(Ok(Amount::Nothing)),
+            None => ComponentStep::Value(Ok(Amount::Nothing)),
         })
     }
 
     /// The real variables that occur with no other real variable in any hyperplane or polynomial: once they lie between
     /// two of their bounds, nothing else depends on them.
-    fn separable(&self, component: &Component) -> BTreeSet<u32> {
+    fn separable(&self, component: &FactorComponent) -> BTreeSet<u32> {
         let shift = self.arena.boolean_count();
         let mut single: BTreeSet<u32> = component.variables.iter().copied().filter(|v| *v >= shift).collect();
         let mut decisions = component.open_decisions(&self.arena);
@@ -278,7 +281,7 @@ impl FactorSearch {
 
     /// The decision to branch on. Boolean variables and separable reals near the centre of the decomposition come
     /// first; a component that can be cut into cells is not branched on in any other way.
-    fn choose(&self, component: &Component, separable: &BTreeSet<u32>) -> Option<Decision> {
+    fn choose(&self, component: &FactorComponent, separable: &BTreeSet<u32>) -> Option<Decision> {
         let open = component.open_decisions(&self.arena);
         let mut uses: HashMap<Decision, usize> = HashMap::new();
         for id in &component.clauses {
@@ -311,7 +314,7 @@ impl FactorSearch {
     }
 
     /// The cases of a sum among the weights that ties together what would be independent without it.
-    fn fork(&mut self, component: &Component) -> Option<Vec<Assumed>> {
+    fn fork(&mut self, component: &FactorComponent) -> Option<Vec<Assumed>> {
         let bounds = ends(&self.arena, component.sides(&self.arena));
         let shift = self.arena.boolean_count();
         let bounded = |v: &u32| match v.checked_sub(shift).map(|real| bounds.get(&real)) {
@@ -356,7 +359,7 @@ impl FactorSearch {
     }
 
     /// Cuts a component into cells and integrates over them.
-    fn cells(&mut self, component: &Component) -> Result<Amount, WmiError> {
+    fn cells(&mut self, component: &FactorComponent) -> Result<Amount, WmiError> {
         let shift = self.arena.boolean_count();
         let (booleans, reals): (Vec<u32>, Vec<u32>) = component.variables.iter().partition(|v| **v < shift);
         if reals.len() > MAX_DIMENSION {
@@ -389,12 +392,12 @@ impl FactorSearch {
     }
 }
 
-fn product(constant: Rational, mut components: Vec<Component>) -> Frame {
+fn product(constant: Rational, mut components: Vec<FactorComponent>) -> PendingWork {
     components.reverse();
-    Frame::Product { pending: components, amount: Amount::Exact(constant), failed: None }
+    PendingWork::Product { pending: components, amount: Amount::Exact(constant), failed: None }
 }
 
-fn cases(component: &Component, decision: Decision) -> Expansion {
+fn cases(component: &FactorComponent, decision: Decision) -> ComponentStep {
     let case = |value| Assumed { component: component.clone(), known: vec![(decision, value)] };
-    Expansion::Cases([true, false].map(case).into())
+    ComponentStep::Cases([true, false].map(case).into())
 }
