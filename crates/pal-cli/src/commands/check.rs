@@ -89,8 +89,13 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 /// Constraints with more Boolean variables than this are not cut into cells, of which there may be two for each.
 const MANY_BOOLEANS: usize = 20;
 
+/// Whether a constraint has too many variables to be cut into cells. Its integrals are those of its independent parts.
+pub fn is_wide(constraint: &Constraint) -> bool {
+    constraint.reals.len() > MAX_DIMENSION || constraint.booleans.len() > MANY_BOOLEANS
+}
+
 fn answer(constraint: &Constraint, global: Global) -> Result<Findings> {
-    if constraint.reals.len() > MAX_DIMENSION || constraint.booleans.len() > MANY_BOOLEANS {
+    if is_wide(constraint) {
         return without_cells(constraint);
     }
     Ok(examine(&Region::new(constraint)?, &Progress::new("checking", !global.quiet)))

@@ -136,6 +136,34 @@ fn random_mixed_problems_have_the_integrals_of_their_cells() {
 }
 
 #[test]
+fn threads_change_no_bit() {
+    let [x, y, z, u, v, w] = reals(["x", "y", "z", "u", "v", "w"]);
+    let booleans: Vec<Formula> = (0..8).map(|k| Formula::boolean(&format!("a{k}"))).collect();
+    let links = booleans.windows(2).map(|pair| pair[0].clone() | pair[1].clone());
+    let groups = [
+        (&x + &y + &z).le(2) | booleans[0].clone(),
+        (&u + 2 * &v + 3 * &w).ge(1) | booleans[7].clone() | (&u - &w).le(0),
+    ];
+    let bounds = [&x, &y, &z, &u, &v, &w].map(|x| x.between(0, 1));
+    let constraint = Constraint::new(Formula::all(links.chain(groups).chain(bounds)));
+    let weight = Piecewise::from(Polynomial::parse("x^3*y + z + 1/3").unwrap())
+        .times(&Polynomial::parse("u*v^2 + w^5 + 1/7").unwrap().into())
+        .unwrap();
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| factored(&constraint, &weight, Method::Recurrence, Thresholds::default()))
+    };
+    let one = on(1);
+    assert!(one.exact.is_none() && one.error < 1e-9 * one.value, "{one:?}");
+    for threads in [2, 3, 4] {
+        let many = on(threads);
+        assert_eq!((many.value.to_bits(), many.error.to_bits()), (one.value.to_bits(), one.error.to_bits()));
+    }
+    let exact = to_f64(&exact(&constraint, &weight));
+    assert!((one.value - exact).abs() <= one.error, "{} instead of {exact}", one.value);
+}
+
+#[test]
 fn pairs_of_booleans_multiply() {
     let [x] = reals(["x"]);
     let pair = |k: usize| Formula::boolean(&format!("a{k}")) | Formula::boolean(&format!("b{k}"));
