@@ -16,7 +16,7 @@ impl TruthLiteral {
     }
 
     pub fn value(self) -> bool {
-        self.0 % 2 == 0
+        self.0.is_multiple_of(2)
     }
 
     pub fn negated(self) -> TruthLiteral {

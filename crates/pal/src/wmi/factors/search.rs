@@ -283,13 +283,15 @@ impl FactorSearch {
     /// first; a component that can be cut into cells is not branched on in any other way.
     fn choose(&self, component: &FactorComponent, separable: &BTreeSet<u32>) -> Option<Decision> {
         let open = component.open_decisions(&self.arena);
+        // Deciding a variable of short conditions leads to more consequences.
         let mut uses: HashMap<Decision, usize> = HashMap::new();
-        for id in &component.clauses {
-            self.arena.clause_decisions(*id).iter().for_each(|d| *uses.entry(*d).or_default() += 1);
+        let clauses = component.clauses.iter().map(|id| self.arena.clause_decisions(*id));
+        for decisions in clauses.chain(component.factors.iter().map(|id| self.arena.factor_decisions(*id))) {
+            let weight = 1 + (4096 >> decisions.len().min(12));
+            decisions.iter().for_each(|d| *uses.entry(*d).or_default() += weight);
         }
-        for id in &component.factors {
-            self.arena.factor_decisions(*id).iter().for_each(|d| *uses.entry(*d).or_default() += 1);
-        }
+        // A decomposition into large parts says little about where to begin.
+        let entangled = component.variables.iter().any(|v| self.entangled.contains(v));
         let fits = component.reals(&self.arena) <= MAX_DIMENSION;
         let shift = self.arena.boolean_count();
         let rank = |decision: &Decision| {
@@ -300,7 +302,7 @@ impl FactorSearch {
                 Some(([(real, _)], _)) => (shift + real, 2),
                 Some((terms, _)) => (shift + terms.first().map_or(0, |(real, _)| *real), 1),
             };
-            let distance = self.distances.get(&variable).copied().unwrap_or(u32::MAX);
+            let distance = self.distances.get(&variable).copied().filter(|_| !entangled).unwrap_or(u32::MAX);
             Some((kind, distance, std::cmp::Reverse(uses.get(decision).copied().unwrap_or(0)), *decision))
         };
         let best = open.iter().filter_map(rank).min()?;

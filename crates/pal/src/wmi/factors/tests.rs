@@ -199,7 +199,7 @@ fn orders_along_a_path_have_the_volumes_of_their_permutations() {
         let volume = Rational::ONE / Rational::from(factorial(n));
         assert_eq!(exact(&Constraint::new(increasing), &one()), volume, "{n}");
         // x0 <= x1 >= x2 <= ..: the Euler zigzag number over n!, by the triangle of Seidel and Entringer.
-        let up = |k: usize| if k % 2 == 0 { names[k].le(&names[k + 1]) } else { names[k].ge(&names[k + 1]) };
+        let up = |k: usize| if k.is_multiple_of(2) { names[k].le(&names[k + 1]) } else { names[k].ge(&names[k + 1]) };
         let zigzag = Formula::all((0..n - 1).map(up).chain(bounds()));
         let mut row = vec![Integer::ONE];
         for _ in 0..n {
