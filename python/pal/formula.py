@@ -231,11 +231,22 @@ def implies(condition: Formula | bool, consequence: Formula | bool) -> Formula:
     return Formula.any([~Formula.all([condition]), consequence])
 
 
-def all_of(parts: Iterable[Formula | bool]) -> Formula:
+def _listed(parts: tuple[Formula | bool | Iterable[Formula | bool], ...]) -> list[Formula | bool]:
+    """Formulas that were given one by one, in lists or by generators, as one list."""
+    listed: list[Formula | bool] = []
+    for part in parts:
+        if isinstance(part, Iterable):
+            listed.extend(part)
+        else:
+            listed.append(part)
+    return listed
+
+
+def all_of(*parts: Formula | bool | Iterable[Formula | bool]) -> Formula:
     """The conjunction of all parts; true if there are none.
 
     Args:
-        parts: formulas, from a list or a generator.
+        parts: formulas, one by one, from a list or from a generator.
 
     Returns:
         the formula that all of them hold.
@@ -244,15 +255,17 @@ def all_of(parts: Iterable[Formula | bool]) -> Formula:
     >>> x, y = pal.reals("x", "y")
     >>> pal.all_of(v >= 0 for v in (x, y))
     x >= 0 & y >= 0
+    >>> pal.all_of(x >= 0, y >= 0, x + y <= 1)
+    x >= 0 & y >= 0 & x + y <= 1
     """
-    return Formula.all(list(parts))
+    return Formula.all(_listed(parts))
 
 
-def any_of(parts: Iterable[Formula | bool]) -> Formula:
+def any_of(*parts: Formula | bool | Iterable[Formula | bool]) -> Formula:
     """The disjunction of all parts; false if there are none.
 
     Args:
-        parts: formulas, from a list or a generator.
+        parts: formulas, one by one, from a list or from a generator.
 
     Returns:
         the formula that at least one of them holds.
@@ -261,8 +274,10 @@ def any_of(parts: Iterable[Formula | bool]) -> Formula:
     >>> x = pal.real("x")
     >>> pal.Region(pal.any_of(x.between(i, i + 0.25) for i in range(3))).exact_volume
     Fraction(3, 4)
+    >>> pal.any_of(x < 0, x > 1)
+    x < 0 | x > 1
     """
-    return Formula.any(list(parts))
+    return Formula.any(_listed(parts))
 
 
 def ite(condition: Formula | bool, yes: Any, no: Any) -> Any:

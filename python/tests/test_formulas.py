@@ -86,6 +86,9 @@ def test_every_operator_means_what_it_says():
         (pal.ite(x <= 0, y <= 0, y >= 1), np.where(X <= 0, Y <= 0, Y >= 1)),
         (True & (x <= 0), X <= 0), ((x <= 0) | True, X == X),
         (pal.all_of([x <= 1, y <= 1]), (X <= 1) & (Y <= 1)), (pal.any_of([]), X != X),
+        (pal.all_of(x <= 1, y <= 1), (X <= 1) & (Y <= 1)), (pal.all_of(x <= 1), X <= 1),
+        (pal.any_of(x <= 0, [y <= 0], (v >= 1 for v in (x, y))), (X <= 0) | (Y <= 0) | (X >= 1) | (Y >= 1)),
+        (pal.any_of(x <= 0, np.bool_(False), True), X == X),
     ]  # fmt: skip
     for formula, wanted in cases:
         got = pal.Constraint(formula, variables=["x", "y"]).contains(grid)
@@ -102,6 +105,9 @@ def test_truth_of_a_formula_is_not_a_bool():
     with pytest.raises(TypeError):
         {x: 1}
     assert bool(pal.all_of([])) and not bool(pal.any_of([]))
+    assert bool(pal.all_of()) and not bool(pal.any_of())
+    with pytest.raises(TypeError):
+        pal.all_of(x <= 1, 3)
 
 
 def test_formulas_survive_pickle_and_copies():

@@ -168,6 +168,20 @@ impl Input {
     pub fn constraint(&self) -> Result<Constraint> {
         self.reading.parse(&self.file).with_context(|| self.name())
     }
+
+    /// Reads the questions of an SMT-LIB script with their lines; other formats ask one question, without a line.
+    pub fn questions(&self) -> Result<Vec<(Option<usize>, Constraint)>> {
+        let read = || -> Result<Vec<(Option<usize>, Constraint)>> {
+            if self.reading.known_format(&self.file)? != ConstraintFormat::Smt2 {
+                return Ok(vec![(None, self.reading.parse(&self.file)?)]);
+            }
+            self.reading.refuse_map_options(ConstraintFormat::Smt2)?;
+            let text = decode(read_bytes(&self.file, &CONSTRAINT)?, &CONSTRAINT)?;
+            let questions = formula::parse_smtlib_questions(&text)?;
+            Ok(questions.into_iter().map(|question| (Some(question.line), question.constraint)).collect())
+        };
+        read().with_context(|| self.name())
+    }
 }
 
 impl Reading {
@@ -179,9 +193,7 @@ impl Reading {
     fn parse(&self, file: &Path) -> Result<Constraint> {
         let format = self.known_format(file)?;
         let bytes = read_bytes(file, &CONSTRAINT)?;
-        if self.tolerance.is_some() && format != ConstraintFormat::Png {
-            bail!("--tolerance is for pictures, .png files");
-        }
+        self.refuse_tolerance(format)?;
         let meaning = match self.meaning {
             Some(PolygonMeaning::Walkable) => Meaning::Walkable,
             Some(PolygonMeaning::Forbidden) | None => Meaning::Forbidden,
@@ -190,13 +202,8 @@ impl Reading {
         let polygons = match format {
             ConstraintFormat::Smt2 | ConstraintFormat::Pishield => {
                 let text = decode(bytes, &CONSTRAINT)?;
+                self.refuse_map_options(format)?;
                 let smt2 = format == ConstraintFormat::Smt2;
-                if self.meaning.is_some() || self.bounds.is_some() {
-                    let example = if smt2 { "(assert (<= 0 x 1))" } else { "y_0 >= 0" };
-                    bail!(
-                        "--meaning and --bounds are for GeoJSON and other maps; write bounds as assertions, such as {example}"
-                    );
-                }
                 return if smt2 { Ok(formula::parse_smtlib(&text)?) } else { Ok(formula::parse_pishield(&text)?) };
             }
             ConstraintFormat::Geojson => {
@@ -217,6 +224,25 @@ impl Reading {
             MapError::NoBounds => anyhow!("{error} with --bounds x0,y0,x1,y1"),
             other => other.into(),
         })
+    }
+
+    fn refuse_tolerance(&self, format: ConstraintFormat) -> Result<()> {
+        if self.tolerance.is_some() && format != ConstraintFormat::Png {
+            bail!("--tolerance is for pictures, .png files");
+        }
+        Ok(())
+    }
+
+    /// Refuses options of maps for formulas.
+    fn refuse_map_options(&self, format: ConstraintFormat) -> Result<()> {
+        self.refuse_tolerance(format)?;
+        if self.meaning.is_some() || self.bounds.is_some() {
+            let example = if format == ConstraintFormat::Smt2 { "(assert (<= 0 x 1))" } else { "y_0 >= 0" };
+            bail!(
+                "--meaning and --bounds are for GeoJSON and other maps; write bounds as assertions, such as {example}"
+            );
+        }
+        Ok(())
     }
 
     fn known_format(&self, file: &Path) -> Result<ConstraintFormat> {

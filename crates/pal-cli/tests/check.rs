@@ -91,3 +91,52 @@ fn long_fractions_are_short_in_text_and_whole_in_json() {
     let exact = folder.pal(&["check", "r.smt2", "--json"]).done().json()["volume_exact"].clone();
     assert_eq!(exact, "1/123456789012345678901234567890123");
 }
+
+#[test]
+fn every_question_of_a_script_has_its_answer() {
+    let folder = Folder::new("check-questions");
+    let script = "(declare-const x Real)\n(assert (<= 0 x 4))\n(push 1)\n(assert (> x 5))\n(check-sat)\n(pop 1)\n\
+                  (check-sat-assuming ((<= x 1)))\n(check-sat)\n";
+    folder.write("r.smt2", script);
+    let answers = folder.pal(&["check", "r.smt2", "--json"]).done().json_lines();
+    let told: Vec<_> = answers.iter().map(|answer| (&answer["line"], &answer["status"], &answer["volume"])).collect();
+    let want =
+        [(5, "empty", 0.0), (7, "bounded", 1.0), (8, "bounded", 4.0)].map(|(l, s, v)| (json!(l), json!(s), json!(v)));
+    assert_eq!(told, want.iter().map(|(l, s, v)| (l, s, v)).collect::<Vec<_>>());
+    // A region is one constraint.
+    let start = "pal: r.smt2: line 7, column 1: this is the second of 3 questions";
+    folder.pal(&["volume", "r.smt2"]).failed(start);
+}
+
+#[test]
+fn many_variables_are_decided_and_measured_where_they_fall_apart() {
+    let declare =
+        |n: usize| (0..n).map(|k| format!("(declare-const x{k} Real)(assert (<= 0 x{k} 1))")).collect::<String>();
+    // Twenty numbers in order: 1 / 20!.
+    let order: String = (1..20).map(|k| format!("(assert (<= x{} x{k}))", k - 1)).collect();
+    let report = check(&(declare(20) + &order));
+    assert_eq!((&report["status"], &report["volume_exact"]), (&json!("bounded"), &json!("1/2432902008176640000")));
+    let circle = check(&(declare(20) + &order + "(assert (< x19 x0))"));
+    assert_eq!((&circle["status"], &circle["volume"]), (&json!("empty"), &json!(0.0)));
+    // All of them in one sum belong together: a solution is all that is known.
+    let names: String = (0..20).map(|k| format!(" x{k}")).collect();
+    let sum = check(&(declare(20) + &format!("(assert (>= (+{names}) 19))")));
+    assert_eq!((&sum["status"], &sum["volume"]), (&json!("satisfiable"), &Value::Null));
+    assert_eq!(sum["witness"].as_array().unwrap().len(), 20);
+    // Seven pigeons and six holes.
+    let mut pigeons: String = (0..42).map(|k| format!("(declare-const p{k} Bool)")).collect();
+    for p in 0..7 {
+        let holes: String = (0..6).map(|h| format!(" p{}", 6 * p + h)).collect();
+        pigeons += &format!("(assert (or{holes}))");
+        for q in 0..p {
+            pigeons.extend((0..6).map(|h| format!("(assert (not (and p{} p{})))", 6 * p + h, 6 * q + h)));
+        }
+    }
+    assert_eq!(check(&pigeons)["status"], "empty");
+    let folder = Folder::new("check-wide");
+    folder.write("r.smt2", &(declare(20) + &order));
+    assert_eq!(folder.pal(&["volume", "r.smt2", "--json"]).done().json()["volume_exact"], "1/2432902008176640000");
+    // The last of twenty numbers in order is 20/21 on average.
+    let run = folder.pal(&["integrate", "r.smt2", "--poly", "x19", "--exact", "--json"]).done();
+    assert_eq!(run.json()["exact"], "1/2554547108585472000");
+}

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use pal::formula::{
-    Constraint, Formula, Linear, SmtWriteError, Var, parse_smtlib, parse_smtlib_term, reals, write_smtlib,
+    Constraint, Formula, Linear, SmtWriteError, Var, parse_smtlib, parse_smtlib_questions, parse_smtlib_term, reals,
+    write_smtlib,
 };
 
 /// The formula that a term over reals `x`, `y` and Booleans `a`, `b` reads as.
@@ -111,6 +112,41 @@ fn real_ite_is_lifted_out_of_atoms() {
     }
 }
 
+#[test]
+fn levels_and_assumptions_have_the_effects_of_the_standard() {
+    let questions = |text: &str| -> Vec<(usize, String)> {
+        let questions = parse_smtlib_questions(text).unwrap();
+        questions.iter().map(|question| (question.line, question.constraint.formula.to_string())).collect()
+    };
+    let script = "(declare-const x Real)\n(assert (< x 1))\n(check-sat)\n(push 2)\n(declare-const y Real)\n\
+                  (assert (< y x))\n(check-sat)\n(push)\n(assert (< 0 y))\n(check-sat)\n(pop 2)\n(check-sat)\n(pop)\n\
+                  (declare-const y Bool)\n(check-sat-assuming ((not y)))\n(reset)\n(declare-const x Bool)\n\
+                  (assert x)\n(check-sat)";
+    let asked = [
+        (3, "x < 1"),
+        (7, "x < 1 & x - y > 0"),
+        (10, "x < 1 & x - y > 0 & y > 0"),
+        (12, "x < 1"),
+        (15, "x < 1 & !y"),
+        (19, "x"),
+    ];
+    assert_eq!(questions(script), asked.map(|(line, formula)| (line, formula.to_string())));
+    // Without levels a script is one constraint, whatever it asks on the way.
+    let plain = "(declare-const x Real) (assert (< x 1)) (check-sat) (assert (> x 0)) (check-sat)";
+    assert_eq!(parse_smtlib(plain).unwrap().formula.to_string(), "x < 1 & x > 0");
+    assert_eq!(questions(plain), [(1, "x < 1".to_string()), (1, "x < 1 & x > 0".to_string())]);
+    // Levels with one question: what is asserted there.
+    let once = "(declare-const x Real) (push 1) (assert (< x 1)) (check-sat) (pop 1) (assert (> x 5))";
+    assert_eq!(parse_smtlib(once).unwrap().formula.to_string(), "x < 1");
+    // Declarations may be told to stay.
+    let stay = "(set-option :global-declarations true) (push 1) (declare-const x Real) (assert (< x 1)) (pop 1) \
+                (assert (< x 2)) (check-sat)";
+    assert_eq!(questions(stay), [(1, "x < 2".to_string())]);
+    let call = "(define-fun near ((a Real) (b Real)) Bool (< (- a b) 1)) (declare-const x Real) (push 1) \
+                (define-fun twice ((a Real)) Real (+ a a)) (assert (near (twice x) 3)) (check-sat) (pop 1) (check-sat)";
+    assert_eq!(questions(call), [(1, "x < 2".to_string()), (1, "true".to_string())]);
+}
+
 /// Every class of error, with the position and a part of the message that says what would work.
 #[test]
 fn errors_name_the_place_and_the_way_out() {
@@ -125,8 +161,12 @@ fn errors_name_the_place_and_the_way_out() {
         ("(assert |b\\|)", 4, 11, "cannot contain"),
         ("x", 4, 1, "expected a command"),
         ("()", 4, 1, "not a command"),
-        ("(push 1)", 4, 2, "without a stack"),
-        ("(pop 1)", 4, 2, "without a stack"),
+        ("(push a)", 4, 1, "must look like (push 1)"),
+        ("(push 1)(pop 2)", 4, 9, "pop 2 where 1 levels have been pushed"),
+        ("(push)(assert b)(check-sat)(pop)(check-sat)", 4, 33, "the second of 2 questions"),
+        ("(check-sat-assuming b)", 4, 1, "(check-sat-assuming (a (not b)))"),
+        ("(assert (forall ((t Real)) (< t x)))", 4, 10, "forall"),
+        ("(push)(declare-const z Real)(pop)(assert (< z 1))", 4, 45, "`z` is not declared"),
         ("(frobnicate)", 4, 2, "the commands that work are"),
         ("(declare-sort S 0)", 4, 2, "Real, Bool and Int"),
         ("(declare-const n Text)", 4, 18, "the sorts Real, Bool, Int and those"),

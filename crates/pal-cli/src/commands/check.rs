@@ -4,12 +4,15 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use pal::density::{HistogramSettings, Knots};
-use pal::formula::{Category, Var};
+use pal::formula::{Category, Constraint, Var};
 use pal::mixed::MixedFamily;
+use pal::moments::Method;
 use pal::number::{Rational, to_f64};
-use pal::region::{Cell, DependentVariable, Flat, Region, Status, SurfaceMeasure};
+use pal::polynomial::Polynomial;
+use pal::region::{Cell, DependentVariable, Flat, MAX_DIMENSION, Region, Satisfiability, Status, SurfaceMeasure};
+use pal::wmi::{Piecewise, Problem, WmiError};
 use serde::Serialize;
 
 use crate::input::Input;
@@ -24,7 +27,9 @@ use crate::{Global, Outcome, output};
 /// search for a witness gave up. All of these are answers, with exit code 0. Of a flat, a region on which equalities
 /// hold, it prints the dimension, the free variables, the equalities and the surface measure. Of a constraint with Boolean
 /// variables it also prints categories and parts: sets of cells on which the same values are allowed. The volume is then
-/// the sum over all values.
+/// the sum over all values. A script of SMT-LIB with several check-sat commands is answered one by one. Constraints with
+/// more than 14 real or 20 Boolean variables are not cut into cells: they are empty, or have a volume where independent
+/// parts allow it, or are satisfiable, with a witness.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     pal check region.smt2\n  \
@@ -60,18 +65,68 @@ struct FlatFindings {
 type Extents = Vec<(Rational, Rational)>;
 
 pub fn run(args: &Args, global: Global) -> Result<Outcome> {
-    let start = Instant::now();
-    let region = args.input.region()?;
-    let findings = examine(&region, &Progress::new("checking", !global.quiet));
+    let questions = args.input.questions()?;
     let mut out = output::stdout();
-    if global.json {
-        let report = report(&args.input.name(), &region, &findings, start.elapsed().as_secs_f64());
-        output::json_line(&mut out, &report)?;
-    } else {
-        print(&mut out, &args.input.name(), &region, &findings)?;
+    let several = questions.len() > 1;
+    for (k, (line, constraint)) in questions.into_iter().enumerate() {
+        let start = Instant::now();
+        let findings = answer(&constraint, global).with_context(|| args.input.name())?;
+        let line = line.filter(|_| several);
+        if global.json {
+            let report = report(&args.input.name(), line, &constraint, &findings, start.elapsed().as_secs_f64());
+            output::json_line(&mut out, &report)?;
+        } else {
+            if k > 0 {
+                writeln!(out)?;
+            }
+            print(&mut out, &args.input.name(), line, &constraint, &findings)?;
+        }
+        out.flush()?;
     }
-    out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// Constraints with more Boolean variables than this are not cut into cells, of which there may be two for each.
+const MANY_BOOLEANS: usize = 20;
+
+/// Whether a constraint has too many variables to be cut into cells. Its integrals are those of its independent parts.
+pub fn is_wide(constraint: &Constraint) -> bool {
+    constraint.reals.len() > MAX_DIMENSION || constraint.booleans.len() > MANY_BOOLEANS
+}
+
+fn answer(constraint: &Constraint, global: Global) -> Result<Findings> {
+    if is_wide(constraint) {
+        return without_cells(constraint);
+    }
+    Ok(examine(&Region::new(constraint)?, &Progress::new("checking", !global.quiet)))
+}
+
+/// What can be found out without cells: whether there are solutions, and the volume if independent parts have one.
+fn without_cells(constraint: &Constraint) -> Result<Findings> {
+    let found = |status, volume| Findings {
+        status,
+        cells: None,
+        volume,
+        bounding_box: None,
+        flat: None,
+        problem: None,
+        parts: None,
+    };
+    let point = match constraint.satisfiability()? {
+        Satisfiability::Satisfiable { reals, .. } => reals,
+        Satisfiability::Unsatisfiable => return Ok(found(Status::Empty, Some(Rational::ZERO))),
+        Satisfiability::Undecided => bail!("undecided after many conflicts; fix some of the variables"),
+    };
+    let problem = Problem::new(constraint.clone(), &Piecewise::from(Polynomial::one()), Vec::new());
+    Ok(match problem.solve(Method::Exact).map(|solution| solution.total.exact.unwrap_or_default()) {
+        Ok(volume) if volume.is_zero() => found(Status::LowerDimensional(point), Some(volume)),
+        Ok(volume) => found(Status::Bounded, Some(volume)),
+        Err(WmiError::Unbounded(ray)) => found(Status::Unbounded(ray), None),
+        Err(error) => {
+            let problem = Some(format!("the volume is not known: {error}"));
+            Findings { problem, ..found(Status::Satisfiable(point), None) }
+        }
+    })
 }
 
 fn examine(region: &Region, progress: &Progress) -> Findings {
@@ -166,6 +221,8 @@ struct Report {
     witness: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flat: Option<FlatReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
     file: String,
     seconds: f64,
 }
@@ -212,8 +269,7 @@ fn names(variables: &[Var]) -> Vec<String> {
     variables.iter().map(Var::to_string).collect()
 }
 
-fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Report {
-    let constraint = region.constraint();
+fn report(file: &str, line: Option<usize>, constraint: &Constraint, findings: &Findings, seconds: f64) -> Report {
     let ends = |(low, high): &(Rational, Rational)| [to_f64(low), to_f64(high)];
     Report {
         status: findings.status.name(),
@@ -234,7 +290,9 @@ fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Rep
             _ => None,
         },
         witness: match &findings.status {
-            Status::LowerDimensional(point) => Some(point.iter().map(Rational::to_string).collect()),
+            Status::LowerDimensional(point) | Status::Satisfiable(point) => {
+                Some(point.iter().map(Rational::to_string).collect())
+            }
             _ => None,
         },
         flat: findings.flat.as_ref().map(|found| FlatReport {
@@ -243,6 +301,7 @@ fn report(file: &str, region: &Region, findings: &Findings, seconds: f64) -> Rep
             dependents: found.dependents.clone(),
             surface_measure: found.measure.as_ref().map(SurfaceReport::new),
         }),
+        line,
         file: file.to_string(),
         seconds,
     }
@@ -252,14 +311,22 @@ fn counted_categories(count: usize) -> String {
     if count == 1 { "1 category".to_string() } else { format!("{count} categories") }
 }
 
-fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings) -> Result<()> {
-    let constraint = region.constraint();
+fn print(
+    out: &mut impl Write,
+    file: &str,
+    line: Option<usize>,
+    constraint: &Constraint,
+    findings: &Findings,
+) -> Result<()> {
     let list = |vars: &[Var]| if vars.is_empty() { "none".to_string() } else { names(vars).join(", ") };
     let along = |values: &[Rational]| {
         let parts = constraint.reals.iter().zip(values).map(|(var, value)| format!("{var} = {}", brief(value)));
         parts.collect::<Vec<_>>().join(", ")
     };
-    writeln!(out, "file       {file}")?;
+    match line {
+        Some(line) => writeln!(out, "file       {file}, line {line}")?,
+        None => writeln!(out, "file       {file}")?,
+    }
     writeln!(out, "variables  {}", list(&constraint.reals))?;
     let categories = Category::all_of(constraint);
     let in_none = |var: &&Var| !categories.iter().any(|category| category.variables().contains(var));
@@ -276,8 +343,10 @@ fn print(out: &mut impl Write, file: &str, region: &Region, findings: &Findings)
             writeln!(out, "ray        {}", along(&ray.direction))?;
             writeln!(out, "note       {ray}")?;
         }
-        Status::LowerDimensional(point) => writeln!(out, "witness    {}", along(point))?,
-        Status::Bounded | Status::Empty | Status::NoVolume => {}
+        Status::LowerDimensional(point) | Status::Satisfiable(point) if !point.is_empty() => {
+            writeln!(out, "witness    {}", along(point))?;
+        }
+        _ => {}
     }
     if let Some(found) = &findings.flat {
         writeln!(out, "note       {}", found.flat)?;

@@ -10,8 +10,10 @@ use pal::moments::{self, Integral, Method, SurfaceIntegral};
 use pal::number::Rational;
 use pal::polynomial::Polynomial;
 use pal::region::Region;
+use pal::wmi::Problem;
 use serde::Serialize;
 
+use super::check::is_wide;
 use super::moment_table;
 use super::volume::note_no_volume;
 use crate::input::{self, ExpectedText, Input};
@@ -59,7 +61,7 @@ struct IntegrandOptions {
     degree: Option<u16>,
 }
 
-/// The longest polynomial that is printed as text, in characters; of longer ones only the size is printed.
+/// The longest polynomial that is repeated, in characters; of longer ones only the size is told.
 const READABLE: usize = 80;
 
 #[derive(Serialize)]
@@ -89,10 +91,16 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let constraint = args.input.constraint()?;
     let polynomial = args.integrand.polynomial(&constraint.reals)?;
     let start = Instant::now();
-    let integrate = || -> Result<(Region, Integral)> {
+    let integrate = || -> Result<(Option<Region>, Integral)> {
         let _progress = Progress::waiting("integrating", !global.quiet);
-        let region = Region::new(&constraint)?;
-        let integral = moments::integrate(&region, &polynomial, method)?;
+        let (region, integral) = if is_wide(&constraint) && matches!(method, Method::Exact | Method::Recurrence) {
+            let problem = Problem::new(constraint.clone(), &polynomial.clone().into(), Vec::new());
+            (None, problem.solve(method)?.total)
+        } else {
+            let region = Region::new(&constraint)?;
+            let integral = moments::integrate(&region, &polynomial, method)?;
+            (Some(region), integral)
+        };
         if !args.method.exact && !integral.value.is_finite() {
             bail!("the integral is beyond the range of float64; --exact gives it as a fraction");
         }
@@ -100,7 +108,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     };
     let (region, mut integral) = integrate().with_context(|| name.clone())?;
     let seconds = start.elapsed().as_secs_f64();
-    let surface = if integral.value == 0.0 && !region.has_volume() {
+    let surface = if let Some(region) = region.as_ref().filter(|region| integral.value == 0.0 && !region.has_volume()) {
         let on_flat = || -> Result<Option<SurfaceIntegral>> {
             let flat = region.flat().ok().flatten().filter(|flat| flat.dimension() > 0);
             let Some(flat) = flat else { return Ok(None) };
@@ -118,8 +126,11 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         Some(surface) => {
             integral = Integral { value: surface.value(), error: surface.error(), ..surface.free.clone() };
         }
-        None if integral.value == 0.0 => note_no_volume(&name, &region, global),
-        None => {}
+        None => {
+            if let Some(region) = region.filter(|_| integral.value == 0.0) {
+                note_no_volume(&name, &region, global);
+            }
+        }
     }
     let square_factor = surface.map(|surface| surface.square_factor);
     let mut out = output::stdout();
@@ -135,7 +146,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             simplices: integral.simplices,
             seconds,
             method: method::name(method),
-            polynomial: polynomial.to_string(),
+            polynomial: short(&polynomial),
             file: name,
         };
         output::json_line(&mut out, &report)?;
@@ -176,6 +187,15 @@ fn place(text: &str, character: usize) -> (usize, usize) {
     (before().filter(|c| *c == '\n').count() + 1, column + 1)
 }
 
+/// The polynomial as text, or its size if it is long.
+fn short(polynomial: &Polynomial) -> String {
+    let shown = polynomial.to_string();
+    if shown.len() <= READABLE {
+        return shown;
+    }
+    format!("{} of degree {}", counted(polynomial.len(), "term"), polynomial.degree().unwrap_or(0))
+}
+
 fn print(
     out: &mut impl Write,
     file: &str,
@@ -184,12 +204,8 @@ fn print(
     integral: &Integral,
     exact: Option<&Rational>,
 ) -> Result<()> {
-    let mut shown = polynomial.to_string();
-    if shown.len() > READABLE {
-        shown = format!("{} of degree {}", counted(polynomial.len(), "term"), polynomial.degree().unwrap_or(0));
-    }
     writeln!(out, "file         {file}")?;
-    writeln!(out, "polynomial   {shown}")?;
+    writeln!(out, "polynomial   {}", short(polynomial))?;
     writeln!(out, "method       {}", method::name(method))?;
     match method {
         Method::Rejection { samples, .. } => writeln!(out, "samples      {samples}")?,

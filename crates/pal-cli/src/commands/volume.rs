@@ -4,11 +4,15 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use pal::formula::Constraint;
+use pal::moments::Method;
 use pal::number::{Rational, to_f64};
-use pal::region::Region;
+use pal::polynomial::Polynomial;
+use pal::region::{Region, SurfaceMeasure};
+use pal::wmi::{Answer, Problem};
 use serde::Serialize;
 
-use super::check::{SurfaceReport, surface_text};
+use super::check::{SurfaceReport, is_wide, surface_text};
 use crate::input::Input;
 use crate::numbers::{ExactSum, finite, readable};
 use crate::progress::Progress;
@@ -46,6 +50,11 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let name = args.input.name();
     let constraint = args.input.constraint()?;
     let start = Instant::now();
+    if is_wide(&constraint) {
+        let total = apart(constraint).with_context(|| name.clone())?;
+        let (volume, seconds) = (total.exact.unwrap_or_default(), start.elapsed().as_secs_f64());
+        return show(name, &volume, None, total.cells, seconds, global);
+    }
     let measure = || -> Result<(Region, Vec<Rational>)> {
         let progress = Progress::new("measuring", !global.quiet);
         let region = Region::new(&constraint)?;
@@ -69,16 +78,33 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
         None if cells == 0 => note_no_volume(&name, &region, global),
         _ => {}
     }
+    show(name, &total, surface.as_ref(), cells, seconds, global)
+}
+
+/// The volume of a constraint with many variables, of which few belong together.
+fn apart(constraint: Constraint) -> Result<Answer> {
+    let problem = Problem::new(constraint, &Polynomial::one().into(), Vec::new());
+    Ok(problem.solve(Method::Exact)?.total)
+}
+
+fn show(
+    name: String,
+    total: &Rational,
+    surface: Option<&SurfaceMeasure>,
+    cells: usize,
+    seconds: f64,
+    global: Global,
+) -> Result<Outcome> {
     let mut out = output::stdout();
     if global.json {
-        let volume = finite(to_f64(&total));
-        let (volume_exact, surface_measure) = (total.to_string(), surface.as_ref().map(SurfaceReport::new));
+        let volume = finite(to_f64(total));
+        let (volume_exact, surface_measure) = (total.to_string(), surface.map(SurfaceReport::new));
         output::json_line(&mut out, &Report { volume, volume_exact, surface_measure, cells, seconds, file: name })?;
     } else {
         writeln!(out, "file       {name}")?;
         writeln!(out, "cells      {cells}")?;
-        writeln!(out, "volume     {}", readable(&total))?;
-        if let Some(measure) = &surface {
+        writeln!(out, "volume     {}", readable(total))?;
+        if let Some(measure) = surface {
             writeln!(out, "surface    {}", surface_text(measure))?;
         }
     }

@@ -49,7 +49,9 @@ pub use membership::{Membership, MembershipError};
 pub use piecewise::{MAX_PIECES, PiecewiseLinear, TooManyPieces};
 pub use pishield::{PiShieldError, parse_pishield};
 pub use polygon::{Edge, Polygon, PolygonError, Ring};
-pub use smtlib::{SmtError, SmtWriteError, parse_smtlib, parse_smtlib_term, write_smtlib};
+pub use smtlib::{
+    SmtError, SmtQuestion, SmtWriteError, parse_smtlib, parse_smtlib_questions, parse_smtlib_term, write_smtlib,
+};
 pub use transform::Substitution;
 pub use variable::Var;
 pub use wkb::{WkbError, parse_wkb};

@@ -99,7 +99,7 @@ fn exact_part(cell: &Cell, integrand: &Integrand) -> Result<(Rational, usize), I
     Ok((value * Rational::from(cell.multiplicity()), simplices))
 }
 
-fn good_enough(value: f64, error: f64) -> bool {
+pub(crate) fn good_enough(value: f64, error: f64) -> bool {
     value.is_finite() && error.is_finite() && error <= GOOD * value.abs()
 }
 

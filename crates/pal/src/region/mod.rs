@@ -23,6 +23,7 @@ mod lattice;
 pub(crate) mod planar;
 mod polytope;
 mod project;
+mod satisfiability;
 mod search;
 mod skeleton;
 mod space;
@@ -42,6 +43,7 @@ pub use flat::{Chart, DependentVariable, Flat, FlatError, RegionMembership, Surf
 pub(crate) use lattice::Lattice;
 pub use polytope::{Polytope, Side};
 pub use project::{Projection, ProjectionError};
+pub use satisfiability::Satisfiability;
 pub use space::Vertex;
 pub use status::Status;
 pub use unbounded::Unbounded;

@@ -13,7 +13,7 @@ use super::index::PlaneIndex;
 use super::polytope::{Polytope, Position, Side};
 use super::space::Hyperplane;
 use super::unbounded::Unbounded;
-use super::{Region, SpaceBuilder};
+use super::{Region, Satisfiability, SpaceBuilder};
 use crate::formula::{Bounds, Connective, Formula, Node, Plane, Relation, Var};
 use crate::interrupt::checkpoint;
 use crate::number::{Integer, Rational};
@@ -29,18 +29,22 @@ pub enum Status {
     LowerDimensional(Vec<Rational>),
     /// It has no solution at all.
     Empty,
+    /// It has solutions, for instance this one; more was not found out.
+    Satisfiable(Vec<Rational>),
     /// It has no volume; whether it has solutions was not decided within the limit of the search.
     NoVolume,
 }
 
 impl Status {
-    /// The kind in one word: `bounded`, `unbounded`, `lower-dimensional`, `empty` or `no-volume`.
+    /// The kind in one word: `bounded`, `unbounded`, `lower-dimensional`, `empty`, `satisfiable` or
+    /// `no-volume`.
     pub fn name(&self) -> &'static str {
         match self {
             Status::Bounded => "bounded",
             Status::Unbounded(_) => "unbounded",
             Status::LowerDimensional(_) => "lower-dimensional",
             Status::Empty => "empty",
+            Status::Satisfiable(_) => "satisfiable",
             Status::NoVolume => "no-volume",
         }
     }
@@ -64,7 +68,11 @@ impl Region {
         match self.find_point(MAX_FACES) {
             PointSearch::Found(point) => Status::LowerDimensional(point),
             PointSearch::Nothing => Status::Empty,
-            PointSearch::GaveUp => Status::NoVolume,
+            PointSearch::GaveUp => match self.constraint.satisfiability() {
+                Ok(Satisfiability::Satisfiable { reals, .. }) => Status::LowerDimensional(reals),
+                Ok(Satisfiability::Unsatisfiable) => Status::Empty,
+                Ok(Satisfiability::Undecided) | Err(_) => Status::NoVolume,
+            },
         }
     }
 

@@ -8,6 +8,7 @@
 //! further only by conditions of the weight that are still undecided there. Cells on which the weight is zero are
 //! dropped.
 
+mod factors;
 mod moments_file;
 mod nested;
 mod piecewise;

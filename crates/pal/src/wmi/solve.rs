@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use super::factors::FactorSearch;
 use super::problem::Problem;
-use super::weight::{CompiledWeight, Weight};
+use super::weight::{CompiledWeight, SymbolicWeight, Weight};
 use crate::formula::{Constraint, Formula, Membership, Substitution};
 use crate::moments::certify::{self, CellIntegrand};
 use crate::moments::gasp::{self, GaspError};
@@ -35,6 +36,16 @@ pub enum WmiError {
     /// Rejection sampling cannot integrate the weight.
     #[error(transparent)]
     Rejection(#[from] RejectionError),
+    /// The problem neither falls apart nor fits into memory.
+    #[error(
+        "the problem is too entangled: {parts} parts of it were solved, and keeping more of them would take too much \
+         memory. Problems fall apart where few variables connect the rest; fix some variables, or state fewer conditions \
+         that tie many of them together"
+    )]
+    TooEntangled {
+        /// the parts that were solved
+        parts: usize,
+    },
     /// The problem has too many Boolean variables for rejection sampling.
     #[error("{0} Boolean variables are too many for rejection sampling; at most {MAX_SAMPLED_BOOLEANS} are possible")]
     TooManyBooleans(usize),
@@ -57,39 +68,41 @@ const MAX_SAMPLED_BOOLEANS: usize = 16;
 
 impl Problem {
     /// Computes the weighted volume of the support, and of its intersection with each query.
+    ///
+    /// Independent parts of the problem are integrated one by one, so that many variables are possible where few of them
+    /// interact.
     pub fn solve(&self, method: Method) -> Result<Solution, WmiError> {
-        let total = self.integrate(None, method)?;
-        let queries = self.queries.iter().map(|query| self.integrate(Some(query), method));
+        let mut search = match method {
+            Method::Recurrence | Method::Exact => FactorSearch::new(&self.support, &self.weight, method),
+            Method::Gasp | Method::Rejection { .. } => None,
+        };
+        let mut integrate = |query: Option<&Formula>| {
+            let mut constraint: Constraint = self.support.clone();
+            if let Some(query) = query {
+                constraint.formula = constraint.formula & query.clone();
+            }
+            match (search.as_mut().and_then(|search| search.integrate(&constraint.formula)), method) {
+                (Some(answer), Method::Recurrence) => answer.and_then(|answer| self.assured(answer, &constraint)),
+                (Some(answer), _) => answer,
+                (None, Method::Rejection { samples, seed }) => self.sample(&constraint, samples, seed),
+                (None, _) => integrate_cells(&constraint, &self.weight, method),
+            }
+        };
+        let total = integrate(None)?;
+        let queries = self.queries.iter().map(|query| integrate(Some(query)));
         Ok(Solution { total, queries: queries.collect::<Result<_, _>>()? })
     }
 
-    fn integrate(&self, query: Option<&Formula>, method: Method) -> Result<Answer, WmiError> {
-        let mut constraint: Constraint = self.support.clone();
-        if let Some(query) = query {
-            constraint.formula = constraint.formula & query.clone();
+    /// An answer in float64 whose bound is good enough: if parts cancelled, they are computed again in fractions.
+    fn assured(&self, answer: Answer, constraint: &Constraint) -> Result<Answer, WmiError> {
+        if answer.exact.is_some() || certify::good_enough(answer.value, answer.error) {
+            return Ok(answer);
         }
-        if let Method::Rejection { samples, seed } = method {
-            return self.sample(&constraint, samples, seed);
+        let search = FactorSearch::new(&self.support, &self.weight, Method::Exact);
+        match search.and_then(|mut search| search.integrate(&constraint.formula)) {
+            Some(exact) => exact,
+            None => Ok(answer),
         }
-        let (region, compiled) = Region::with_conditions(&constraint, &self.weight.conditions())?;
-        let weight: CompiledWeight = self.weight.compile(&mut compiled.into_iter());
-        let pieces = region.map_loaded(region.root(weight), |cell, weight| (cell, weight))?;
-        if pieces.is_empty() {
-            return Ok(Answer { exact: Some(Rational::ZERO), ..Answer::default() });
-        }
-        let ends = around(pieces.iter().map(|(cell, _)| cell));
-        let in_frame = |frame| Integrands { constraint: &constraint, frame, known: Mutex::default() };
-        let answer = match method {
-            Method::Exact => certify::exact(&in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?)?,
-            Method::Gasp => return cubature(&constraint, &pieces),
-            // The coordinates as given are tried first: weights are often sparse as they are written, and a shift would
-            // fill them up. Coordinates around the centre come next, because fewer digits cancel there.
-            Method::Recurrence | Method::Rejection { .. } => {
-                let plain = in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?;
-                certify::certified(&plain, || in_frame(AffineFrame::centred(&ends)).prepare(&pieces))?
-            }
-        };
-        Ok(answer)
     }
 
     /// Integrates by rejection sampling, separately for each assignment of the Boolean variables.
@@ -125,6 +138,32 @@ impl Problem {
         answer.error = variance.sqrt();
         Ok(answer)
     }
+}
+
+/// Cuts the support into cells on each of which the weight is one polynomial, and integrates over them.
+pub(super) fn integrate_cells(
+    constraint: &Constraint,
+    weight: &SymbolicWeight,
+    method: Method,
+) -> Result<Answer, WmiError> {
+    let (region, compiled) = Region::with_conditions(constraint, &weight.conditions())?;
+    let weight: CompiledWeight = weight.compile(&mut compiled.into_iter());
+    let pieces = region.map_loaded(region.root(weight), |cell, weight| (cell, weight))?;
+    if pieces.is_empty() {
+        return Ok(Answer { exact: Some(Rational::ZERO), ..Answer::default() });
+    }
+    let ends = around(pieces.iter().map(|(cell, _)| cell));
+    let in_frame = |frame| Integrands { constraint, frame, known: Mutex::default() };
+    Ok(match method {
+        Method::Exact => certify::exact(&in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?)?,
+        Method::Gasp => cubature(constraint, &pieces)?,
+        // The coordinates as given are tried first: weights are often sparse as they are written, and a shift would
+        // fill them up. Coordinates around the centre come next, because fewer digits cancel there.
+        Method::Recurrence | Method::Rejection { .. } => {
+            let plain = in_frame(AffineFrame::origin(&ends)).prepare(&pieces)?;
+            certify::certified(&plain, || in_frame(AffineFrame::centred(&ends)).prepare(&pieces))?
+        }
+    })
 }
 
 /// Integrates by GASP! cubature, cell by cell.

@@ -28,7 +28,22 @@ pub(crate) enum Weight<C> {
 /// A weight as it is read, with formulas as conditions.
 pub(crate) type SymbolicWeight = Weight<Formula>;
 
-impl<C> Weight<C> {
+/// A condition of a weight, and whether products of polynomials are multiplied out beside it.
+pub(crate) trait CaseCondition {
+    /// Formulas keep polynomials over different variables apart, as they are written: their product may have far more
+    /// terms, and parts that share no variable are integrated one by one.
+    const MULTIPLIES_OUT: bool;
+}
+
+impl CaseCondition for Formula {
+    const MULTIPLIES_OUT: bool = false;
+}
+
+impl CaseCondition for Arc<Skeleton> {
+    const MULTIPLIES_OUT: bool = true;
+}
+
+impl<C: CaseCondition> Weight<C> {
     pub fn constant(polynomial: Polynomial) -> Arc<Self> {
         Arc::new(Weight::Polynomial(polynomial))
     }
@@ -81,6 +96,7 @@ impl<C> Weight<C> {
             for factor in factors {
                 match &*factor {
                     Weight::Polynomial(p) if p.is_zero() => return factor,
+                    Weight::Polynomial(p) if !C::MULTIPLIES_OUT && are_apart(&known, p) => open.push(factor),
                     Weight::Polynomial(p) => match known.mul(p) {
                         Ok(product) => known = product,
                         Err(error) => return Arc::new(Weight::Failed(error)),
@@ -140,6 +156,11 @@ impl<C> Weight<C> {
         }
         deepest
     }
+}
+
+/// Whether two polynomials with several terms each share no variable.
+fn are_apart(p: &Polynomial, q: &Polynomial) -> bool {
+    p.len() > 1 && q.len() > 1 && !p.variables().iter().any(|var| q.variables().contains(var))
 }
 
 /// Returns the sum of many polynomials, added in pairs. If they were added one by one, a sum of thousands of monomials

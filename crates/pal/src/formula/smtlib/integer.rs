@@ -17,6 +17,7 @@ use crate::number::{Integer, Rational};
 pub(super) const MAX_VALUES: usize = 64;
 
 /// A declared integer, whose values are not known yet.
+#[derive(Clone)]
 pub(super) struct DeclaredInteger<'t> {
     pub(super) symbol: Sexpr<'t>,
     /// The variable that stands for the integer in the formula.

@@ -49,7 +49,9 @@ impl SmtError {
     }
 }
 
-/// Reads a script: the conjunction of its asserts over its declared variables, in the order of declaration.
+/// Reads a script: the conjunction of its asserts over its declared variables, in the order of declaration. If it has
+/// levels (`push`) or assumptions, it must ask one question, and what is asserted there is meant;
+/// [`parse_smtlib_questions`] reads scripts with several.
 ///
 /// A constant of an enumerated sort is a [`Category`](super::Category) of the same name, and so is an integer, with the
 /// integers as values that the bounds in the asserts allow: at most 64. Exactly one of the values holds.
@@ -80,6 +82,33 @@ impl SmtError {
 /// ```
 pub fn parse_smtlib(text: &str) -> Result<Constraint, SmtError> {
     script::read(&sexpr::Tree::parse(text)?)
+}
+
+/// A question of a script: a `check-sat` with what is asserted there.
+#[derive(Debug, Clone)]
+pub struct SmtQuestion {
+    /// The line of the command, counted from 1.
+    pub line: usize,
+    /// What is asserted at that point, over the variables that are declared there.
+    pub constraint: Constraint,
+}
+
+/// Reads all questions of a script: what is asserted at every `check-sat` and `check-sat-assuming`, where `push`, `pop`
+/// and `reset` have the effects of the standard. A script that asks nothing is one question about all its assertions.
+///
+/// ```
+/// use pal::formula::parse_smtlib_questions;
+/// let questions = parse_smtlib_questions(
+///     "(declare-const x Real) (declare-const late Bool) (assert (<= 0 x 4))
+///      (push 1) (assert (=> late (>= x 3))) (check-sat-assuming (late)) (pop 1)
+///      (assert (< x 1)) (check-sat)",
+/// )
+/// .unwrap();
+/// let asked: Vec<String> = questions.iter().map(|question| question.constraint.formula.to_string()).collect();
+/// assert_eq!(asked, ["x >= 0 & x <= 4 & (!late | x >= 3) & late", "x >= 0 & x <= 4 & x < 1"]);
+/// ```
+pub fn parse_smtlib_questions(text: &str) -> Result<Vec<SmtQuestion>, SmtError> {
+    script::questions(&sexpr::Tree::parse(text)?)
 }
 
 /// Reads one term of sort Bool over the variables of `scope`; the text must hold nothing else.

@@ -80,6 +80,7 @@ pub(super) enum Definition<'t> {
     Macro(Rc<Macro<'t>>),
 }
 
+#[derive(Clone)]
 struct Global<'t> {
     definition: Definition<'t>,
     serial: usize,
@@ -88,7 +89,7 @@ struct Global<'t> {
 }
 
 /// The global names of a script, and the work that was spent on expanding its macros.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Scope<'t> {
     globals: HashMap<&'t str, Global<'t>>,
     /// Enumerated sorts, which have names of their own.
