@@ -15,6 +15,7 @@
 
 mod batch;
 mod bits;
+mod convert;
 mod convex;
 mod drive;
 mod flat;
@@ -24,6 +25,7 @@ pub(crate) mod planar;
 mod polytope;
 mod project;
 mod search;
+mod simple;
 mod skeleton;
 mod space;
 mod status;

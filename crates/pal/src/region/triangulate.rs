@@ -5,6 +5,7 @@
 
 use super::lattice::Lattice;
 use super::polytope::Polytope;
+use super::simple;
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::determinant;
 use crate::number::{Integer, Rational, factorial, pairwise_sum};
@@ -28,6 +29,10 @@ impl Polytope {
         let n = self.dimension();
         if self.flat < n {
             return Rational::ZERO;
+        }
+        let many = self.vertices.len() > 4 * (n + 1);
+        if let Some(size) = many.then(|| simple::exact_size(self)).flatten() {
+            return size / Rational::from(factorial(n));
         }
         let lattice = Lattice::new(self);
         let size = if lattice.simplex_count() > 2.0 * lattice.pair_count() as f64 {
