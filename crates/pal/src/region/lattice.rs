@@ -191,7 +191,7 @@ impl FaceBasis {
 }
 
 /// The facets of a face that do not contain its first vertex, each with a wall that cuts it out.
-fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<(Bits, usize)> {
+pub(super) fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<(Bits, usize)> {
     let size = face.len();
     let mut proper: Vec<(Bits, usize)> = Vec::new();
     for (number, wall) in walls.iter().enumerate() {

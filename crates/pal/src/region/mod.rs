@@ -24,6 +24,7 @@ mod lattice;
 pub(crate) mod planar;
 mod polytope;
 mod project;
+mod pulling;
 mod search;
 mod simple;
 mod skeleton;

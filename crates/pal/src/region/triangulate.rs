@@ -5,7 +5,7 @@
 
 use super::lattice::Lattice;
 use super::polytope::Polytope;
-use super::simple;
+use super::{pulling, simple};
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::determinant;
 use crate::number::{Integer, Rational, factorial, pairwise_sum};
@@ -30,16 +30,10 @@ impl Polytope {
         if self.flat < n {
             return Rational::ZERO;
         }
+        // Sums over vertices need no faces at all; next to a simplex there are fewer faces than vertices.
         let many = self.vertices.len() > 4 * (n + 1);
-        if let Some(size) = many.then(|| simple::exact_size(self)).flatten() {
-            return size / Rational::from(factorial(n));
-        }
-        let lattice = Lattice::new(self);
-        let size = if lattice.simplex_count() > 2.0 * lattice.pair_count() as f64 {
-            lattice.exact_size(self)
-        } else {
-            pairwise_sum(lattice.simplices().iter().map(|simplex| self.exact_size(simplex)).collect())
-        };
+        let by_vertices = if many { simple::exact_size(self) } else { None };
+        let size = by_vertices.unwrap_or_else(|| pulling::exact_size(self));
         size / Rational::from(factorial(n))
     }
 

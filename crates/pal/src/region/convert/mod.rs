@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use self::climb::Climber;
 use self::cone::{Cone, ConeError, simplicial_cone};
-use self::scalar::Scalar;
+pub(super) use self::scalar::{Overflow, Scalar};
 use super::bits::Bits;
 use super::index::PlaneIndex;
 use super::polytope::{Facet, Polytope, Side};

@@ -16,8 +16,16 @@ pub(crate) trait Scalar: Clone + Send + Sync {
     fn from_integer(value: &Integer) -> Result<Self, Overflow>;
     fn to_integer(&self) -> Integer;
     fn sign(&self) -> Ordering;
+    /// The sum of products.
+    fn dot_pairs<'s>(pairs: impl Iterator<Item = (&'s Self, &'s Self)>) -> Result<Self, Overflow>
+    where
+        Self: 's;
     /// The inner product.
-    fn dot(row: &[Self], ray: &[Self]) -> Result<Self, Overflow>;
+    fn dot(row: &[Self], ray: &[Self]) -> Result<Self, Overflow> {
+        Self::dot_pairs(row.iter().zip(ray))
+    }
+    /// `(a x - b y) / d`, which is known to be an integer.
+    fn minor(a: &Self, x: &Self, b: &Self, y: &Self, d: &Self) -> Result<Self, Overflow>;
     /// `s a - t b` without the common divisor of its entries.
     fn combine(s: &Self, a: &[Self], t: &Self, b: &[Self]) -> Result<Vec<Self>, Overflow>;
 }
@@ -35,12 +43,19 @@ impl Scalar for i64 {
         self.cmp(&0)
     }
 
-    fn dot(row: &[Self], ray: &[Self]) -> Result<Self, Overflow> {
+    fn dot_pairs<'s>(pairs: impl Iterator<Item = (&'s Self, &'s Self)>) -> Result<Self, Overflow> {
         let mut sum = 0i128;
-        for (a, x) in row.iter().zip(ray) {
+        for (a, x) in pairs {
             sum = sum.checked_add(i128::from(*a) * i128::from(*x)).ok_or(Overflow)?;
         }
         i64::try_from(sum).map_err(|_| Overflow)
+    }
+
+    fn minor(a: &Self, x: &Self, b: &Self, y: &Self, d: &Self) -> Result<Self, Overflow> {
+        let products = (i128::from(*a) * i128::from(*x), i128::from(*b) * i128::from(*y));
+        let difference = products.0.checked_sub(products.1).ok_or(Overflow)?;
+        let quotient = if *d == 1 { difference } else { difference / i128::from(*d) };
+        i64::try_from(quotient).map_err(|_| Overflow)
     }
 
     fn combine(s: &Self, a: &[Self], t: &Self, b: &[Self]) -> Result<Vec<Self>, Overflow> {
@@ -88,9 +103,14 @@ impl Scalar for Integer {
         self.cmp(&Integer::ZERO)
     }
 
-    fn dot(row: &[Self], ray: &[Self]) -> Result<Self, Overflow> {
-        let products = row.iter().zip(ray).filter(|(a, _)| !a.is_zero());
+    fn dot_pairs<'s>(pairs: impl Iterator<Item = (&'s Self, &'s Self)>) -> Result<Self, Overflow> {
+        let products = pairs.filter(|(a, x)| !a.is_zero() && !x.is_zero());
         Ok(products.fold(Integer::ZERO, |sum, (a, x)| sum + a * x))
+    }
+
+    fn minor(a: &Self, x: &Self, b: &Self, y: &Self, d: &Self) -> Result<Self, Overflow> {
+        let difference = a * x - b * y;
+        Ok(if d.is_one() { difference } else { difference / d })
     }
 
     fn combine(s: &Self, a: &[Self], t: &Self, b: &[Self]) -> Result<Vec<Self>, Overflow> {

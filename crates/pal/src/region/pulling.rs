@@ -1,0 +1,178 @@
+//! Exact volumes over the faces that pulling reaches, in integers.
+//!
+//! The faces are those of [`super::lattice`], except that a face that is a simplex is not taken apart: a polytope with
+//! simplicial facets needs no faces below them.
+//!
+//! Every face is measured in its own coordinates, those columns in which a basis of its directions has its pivots: the
+//! first ones in which it can have them. Columns of a facet are then among those of the face, with one column c missing,
+//! and the height of the apex over the facet is the entry in column c of the vector from the facet to the apex, reduced by
+//! the basis of the facet. With vertices that are integers, after multiplication by a common denominator, every volume
+//! times the factorial of the dimension is an integer, and so is all arithmetic (Bareiss).
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::bits::Bits;
+use super::convert::{Overflow, Scalar};
+use super::lattice::opposite_facets;
+use super::polytope::Polytope;
+use crate::interrupt::checkpoint;
+use crate::linear_algebra::{common_denominator, numerators_over};
+use crate::number::{Integer, Rational};
+
+/// A face: its vertices, and by position in the level below its facets that avoid the first of them.
+struct Face {
+    vertices: Bits,
+    opposite: Vec<usize>,
+}
+
+/// A face that has been measured.
+struct Measured<S> {
+    apex: usize,
+    basis: Basis<S>,
+    /// `d!` times its volume in its own columns.
+    size: Integer,
+}
+
+/// Directions of a face: `row k / pivot` is 1 in column k of `columns` and 0 in the others of them.
+#[derive(Clone)]
+struct Basis<S> {
+    pivot: S,
+    columns: Vec<usize>,
+    rows: Vec<Vec<S>>,
+}
+
+/// Levels of faces by falling dimension, from the polytope itself to where all faces are simplices.
+fn levels(polytope: &Polytope) -> Vec<Vec<Face>> {
+    let count = polytope.vertices.len();
+    let mut walls = vec![Bits::default(); polytope.facets.len()];
+    for (v, facets) in polytope.incidence.iter().enumerate() {
+        facets.iter().for_each(|f| walls[f].insert(v));
+    }
+    let mut levels = vec![vec![Face { vertices: (0..count).collect(), opposite: Vec::new() }]];
+    for dimension in (1..=polytope.flat).rev() {
+        let above = levels.last_mut().expect("the list begins with the polytope");
+        let facets = |face: &Face| {
+            checkpoint();
+            if face.vertices.len() == dimension + 1 { Vec::new() } else { opposite_facets(&face.vertices, &walls) }
+        };
+        let facets: Vec<Vec<(Bits, usize)>> = above.par_iter().with_min_len(16).map(facets).collect();
+        let mut known: HashMap<Bits, usize> = HashMap::new();
+        for (face, facets) in above.iter_mut().zip(facets) {
+            for (facet, _) in facets {
+                let next = known.len();
+                face.opposite.push(*known.entry(facet).or_insert(next));
+            }
+        }
+        if known.is_empty() {
+            break;
+        }
+        let mut below: Vec<(Bits, usize)> = known.into_iter().collect();
+        below.par_sort_unstable_by_key(|(_, at)| *at);
+        levels.push(below.into_iter().map(|(vertices, _)| Face { vertices, opposite: Vec::new() }).collect());
+    }
+    levels
+}
+
+/// `n!` times the exact volume of a full-dimensional polytope.
+pub(super) fn exact_size(polytope: &Polytope) -> Rational {
+    let points = polytope.exact_vertices();
+    let common = common_denominator(points.iter().flatten());
+    let points: Vec<Vec<Integer>> = points.iter().map(|point| numerators_over(point, &common)).collect();
+    let levels = levels(polytope);
+    let size = measure::<i64>(&levels, &points).or_else(|Overflow| measure::<Integer>(&levels, &points));
+    let size = size.expect("integers of any size do not overflow");
+    Rational::from_parts(size, common.pow(polytope.dimension()))
+}
+
+fn measure<S: Scalar>(levels: &[Vec<Face>], points: &[Vec<Integer>]) -> Result<Integer, Overflow> {
+    let points: Vec<Vec<S>> =
+        points.iter().map(|point| point.iter().map(S::from_integer).collect()).collect::<Result<_, _>>()?;
+    let mut below: Vec<Measured<S>> = Vec::new();
+    for level in levels.iter().rev() {
+        let measured = |face: &Face| {
+            checkpoint();
+            if face.opposite.is_empty() { face.measure_simplex(&points) } else { face.measure(&below, &points) }
+        };
+        below = level.par_iter().with_min_len(16).map(measured).collect::<Result<_, _>>()?;
+    }
+    Ok(below.pop().expect("the polytope itself is a face").size)
+}
+
+impl Face {
+    fn measure_simplex<S: Scalar>(&self, points: &[Vec<S>]) -> Result<Measured<S>, Overflow> {
+        let apex = self.apex();
+        let mut basis = Basis::empty()?;
+        for v in self.vertices.iter().skip(1) {
+            basis = basis.extended(&difference(&points[v], &points[apex])?)?;
+        }
+        let size = basis.pivot.to_integer();
+        Ok(Measured { apex, basis, size: magnitude(size) })
+    }
+
+    /// The sum of the pyramids over the facets opposite to the apex.
+    fn measure<S: Scalar>(&self, below: &[Measured<S>], points: &[Vec<S>]) -> Result<Measured<S>, Overflow> {
+        let apex = self.apex();
+        let mut size = Integer::ZERO;
+        let mut basis: Option<Basis<S>> = None;
+        for facet in self.opposite.iter().map(|at| &below[*at]) {
+            let up = difference(&points[apex], &points[facet.apex])?;
+            let height = match &basis {
+                None => basis.insert(facet.basis.extended(&up)?).pivot.clone(),
+                Some(basis) => {
+                    let missing = basis.columns.iter().find(|c| !facet.basis.columns.contains(c));
+                    facet.basis.reduced(&up, *missing.expect("a facet has one column less"))?
+                }
+            };
+            size += magnitude(height.to_integer()) * &facet.size / magnitude(facet.basis.pivot.to_integer());
+        }
+        let basis = basis.expect("a face that is no simplex has facets that avoid its first vertex");
+        Ok(Measured { apex, basis, size })
+    }
+
+    fn apex(&self) -> usize {
+        self.vertices.first().expect("every face has a vertex")
+    }
+}
+
+fn difference<S: Scalar>(a: &[S], b: &[S]) -> Result<Vec<S>, Overflow> {
+    let one = S::from_integer(&Integer::ONE)?;
+    a.iter().zip(b).map(|(x, y)| S::minor(&one, x, &one, y, &one)).collect()
+}
+
+fn magnitude(a: Integer) -> Integer {
+    if a < Integer::ZERO { -a } else { a }
+}
+
+impl<S: Scalar> Basis<S> {
+    /// The basis of a point.
+    fn empty() -> Result<Self, Overflow> {
+        Ok(Basis { pivot: S::from_integer(&Integer::ONE)?, columns: Vec::new(), rows: Vec::new() })
+    }
+
+    /// The pivot times the entry of a vector in a column, once multiples of the rows have made it 0 in all columns of the
+    /// basis.
+    fn reduced(&self, vector: &[S], column: usize) -> Result<S, Overflow> {
+        let taken = S::dot_pairs(self.columns.iter().zip(&self.rows).map(|(c, row)| (&vector[*c], &row[column])))?;
+        let one = S::from_integer(&Integer::ONE)?;
+        S::minor(&self.pivot, &vector[column], &one, &taken, &one)
+    }
+
+    /// The basis with one direction more.
+    fn extended(&self, vector: &[S]) -> Result<Self, Overflow> {
+        let reduced = (0..vector.len()).map(|column| self.reduced(vector, column));
+        let reduced: Vec<S> = reduced.collect::<Result<_, _>>()?;
+        let column = reduced.iter().position(|x| x.sign() != Ordering::Equal);
+        let column = column.expect("an apex never lies in the span of its opposite facet");
+        let pivot = reduced[column].clone();
+        let cleared = |row: &Vec<S>| -> Result<Vec<S>, Overflow> {
+            row.iter().zip(&reduced).map(|(x, y)| S::minor(x, &pivot, &row[column], y, &self.pivot)).collect()
+        };
+        let mut rows: Vec<Vec<S>> = self.rows.iter().map(cleared).collect::<Result<_, _>>()?;
+        rows.push(reduced);
+        let columns = self.columns.iter().copied().chain([column]).collect();
+        Ok(Basis { pivot, columns, rows })
+    }
+}
