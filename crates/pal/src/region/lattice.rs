@@ -104,6 +104,22 @@ impl Lattice {
         *longest.last().expect("the polytope itself is a face")
     }
 
+    /// How many faces are in use at the same time, if a face is forgotten once the last face above it has been done.
+    pub fn most_in_use(&self) -> usize {
+        let mut uses = vec![0usize; self.faces.len()];
+        self.faces.iter().flat_map(|face| &face.opposite).for_each(|facet| uses[*facet] += 1);
+        let (mut in_use, mut most) = (0, 0);
+        for face in &self.faces {
+            in_use += 1;
+            most = most.max(in_use);
+            for facet in &face.opposite {
+                uses[*facet] -= 1;
+                in_use -= usize::from(uses[*facet] == 0);
+            }
+        }
+        most
+    }
+
     /// How many pairs of a face and an opposite facet there are.
     pub fn pair_count(&self) -> usize {
         self.faces.iter().map(|face| face.opposite.len()).sum()

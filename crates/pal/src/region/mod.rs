@@ -58,7 +58,7 @@ pub(crate) use skeleton::{FoldedNode, Literal, Residue, Skeleton};
 use space::{Hyperplane, Space};
 
 /// The largest number of real variables of a region: a box in more dimensions has too many vertices to list.
-pub const MAX_DIMENSION: usize = 14;
+pub const MAX_DIMENSION: usize = 16;
 
 /// The largest number of knots along one axis.
 pub const MAX_KNOTS: usize = 10_000;

@@ -12,6 +12,8 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use dashu_int::UBig;
+use dashu_int::ops::BitTest;
 use rayon::prelude::*;
 
 use super::bits::Bits;
@@ -19,7 +21,7 @@ use super::convert::{Overflow, Scalar};
 use super::lattice::opposite_facets;
 use super::polytope::Polytope;
 use crate::interrupt::checkpoint;
-use crate::linear_algebra::{common_denominator, numerators_over};
+use crate::linear_algebra::{common_denominator, lcm, numerators_over};
 use crate::number::{Integer, Rational};
 
 /// A face: its vertices, and by position in the level below its facets that avoid the first of them.
@@ -76,15 +78,25 @@ fn levels(polytope: &Polytope) -> Vec<Vec<Face>> {
     levels
 }
 
-/// `n!` times the exact volume of a full-dimensional polytope.
-pub(super) fn exact_size(polytope: &Polytope) -> Rational {
+/// A common denominator may have this many bits for each dimension. Beyond that it is cheaper to give every face the
+/// denominators of its own vertices.
+const COMMON_BITS: usize = 128;
+
+/// `n!` times the exact volume of a full-dimensional polytope; `None` if its vertices have no short common denominator.
+pub(super) fn exact_size(polytope: &Polytope) -> Option<Rational> {
     let points = polytope.exact_vertices();
-    let common = common_denominator(points.iter().flatten());
+    let mut common = UBig::ONE;
+    for point in &points {
+        common = lcm(&common, &common_denominator(point));
+        if common.bit_len() > COMMON_BITS {
+            return None;
+        }
+    }
     let points: Vec<Vec<Integer>> = points.iter().map(|point| numerators_over(point, &common)).collect();
     let levels = levels(polytope);
     let size = measure::<i64>(&levels, &points).or_else(|Overflow| measure::<Integer>(&levels, &points));
     let size = size.expect("integers of any size do not overflow");
-    Rational::from_parts(size, common.pow(polytope.dimension()))
+    Some(Rational::from_parts(size, common.pow(polytope.dimension())))
 }
 
 fn measure<S: Scalar>(levels: &[Vec<Face>], points: &[Vec<Integer>]) -> Result<Integer, Overflow> {

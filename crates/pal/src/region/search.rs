@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::index::{BooleanIndex, PlaneIndex};
 use super::convert::{self, Intersection};
+use super::index::{BooleanIndex, PlaneIndex};
 use super::polytope::{Facet, Polytope, Position, Side};
 use super::skeleton::{Literal, Residue, Skeleton};
 use super::unbounded::{self, Unbounded};

@@ -96,9 +96,11 @@ impl<'p> SimplePolytope<'p> {
             }
         }
         assert!(open.is_empty(), "every edge of a bounded polytope has two ends");
-        let edges = polytope.incidence.iter().zip(&ends).map(|(facets, ends)| {
-            facets.iter().map(|leaves| Edge { to: ends[&leaves], leaves }).collect()
-        });
+        let edges = polytope
+            .incidence
+            .iter()
+            .zip(&ends)
+            .map(|(facets, ends)| facets.iter().map(|leaves| Edge { to: ends[&leaves], leaves }).collect());
         SimplePolytope { polytope, rows: outward.iter().map(row).collect(), points, edges: edges.collect() }
     }
 
@@ -150,7 +152,8 @@ impl<'p> SimplePolytope<'p> {
     /// The sum over vertices; `None` if the vector is orthogonal to an edge.
     fn sum(&self, vector: &[Integer], determinants: &[Integer], denominator: &UBig) -> Option<Rational> {
         let n = vector.len();
-        let along = |point: &Vec<Integer>| vector.iter().zip(&point[1..]).fold(Integer::ZERO, |sum, (c, x)| sum + c * x);
+        let along =
+            |point: &Vec<Integer>| vector.iter().zip(&point[1..]).fold(Integer::ZERO, |sum, (c, x)| sum + c * x);
         let along: Vec<Integer> = self.points.iter().map(along).collect();
         let scale = Integer::from(denominator.clone()) << GUARD;
         let term = |v: usize| -> Option<Integer> {

@@ -8,7 +8,7 @@ use super::polytope::Polytope;
 use super::{pulling, simple};
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::determinant;
-use crate::number::{Integer, Rational, factorial, pairwise_sum};
+use crate::number::{Integer, Rational, factorial};
 
 impl Polytope {
     /// Simplices with disjoint interiors whose union is the polytope, each as `n + 1` indices of vertices.
@@ -33,7 +33,8 @@ impl Polytope {
         // Sums over vertices need no faces at all; next to a simplex there are fewer faces than vertices.
         let many = self.vertices.len() > 4 * (n + 1);
         let by_vertices = if many { simple::exact_size(self) } else { None };
-        let size = by_vertices.unwrap_or_else(|| pulling::exact_size(self));
+        let by_faces = || pulling::exact_size(self);
+        let size = by_vertices.or_else(by_faces).unwrap_or_else(|| Lattice::new(self).exact_size(self));
         size / Rational::from(factorial(n))
     }
 

@@ -90,13 +90,6 @@ impl<S: Scalar> Cone<S> {
         self.rays.par_iter().with_min_len(512).map(value).collect()
     }
 
-    /// On how many rays a row is negative and positive.
-    pub fn sides(&self, row: &[S]) -> Result<(usize, usize), Overflow> {
-        let values = self.values(row)?;
-        let count = |sign| values.iter().filter(|value| value.sign() == sign).count();
-        Ok((count(Ordering::Less), count(Ordering::Greater)))
-    }
-
     /// Intersects with the half-space `row . y >= 0`.
     pub fn insert(&mut self, row: Vec<S>, most_rays: usize) -> Result<(), ConeError> {
         checkpoint();

@@ -129,7 +129,7 @@ fn cut_cone<S: Scalar>(all: &[Vec<Integer>], first: &[usize], rays: &[Vec<Intege
     let mut left: Vec<usize> = (0..all.len()).filter(|k| !first.contains(k)).collect();
     let converted: Vec<Vec<S>> =
         all.iter().map(|row| row.iter().map(S::from_integer).collect()).collect::<Result<_, _>>()?;
-    left.sort_by(|a, b| all[*b].cmp(&all[*a]));
+    left.sort_by(|a, b| all[*a].cmp(&all[*b]));
     for k in left {
         cone.insert(converted[k].clone(), usize::MAX)?;
         order.push(k);
