@@ -169,19 +169,6 @@ impl Lattice {
         let unit = Rational::from(if spanned < Integer::ZERO { -spanned } else { spanned });
         ExactHeights { heights, unit, points }
     }
-
-    /// `n!` times the exact volume of a full-dimensional polytope.
-    pub fn exact_size(&self, polytope: &Polytope) -> Rational {
-        let exact = self.exact_heights(polytope);
-        let mut heights = exact.heights.iter();
-        let mut sizes: Vec<Rational> = Vec::with_capacity(self.faces.len());
-        for face in &self.faces {
-            let parts = face.opposite.iter().zip(&mut heights).map(|(facet, height)| height * &sizes[*facet]);
-            let sum = parts.fold(Rational::ZERO, |sum, part| sum + part);
-            sizes.push(if face.dimension == 0 { Rational::ONE } else { sum });
-        }
-        sizes.pop().expect("the polytope itself is a face") * exact.unit
-    }
 }
 
 /// A basis of the directions of a face, with columns in which it is regular and its determinant there.

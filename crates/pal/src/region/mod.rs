@@ -26,12 +26,12 @@ mod polytope;
 mod project;
 mod pulling;
 mod search;
-mod simple;
 mod skeleton;
 mod space;
 mod status;
 mod triangulate;
 mod unbounded;
+mod vertex_sum;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -46,14 +46,16 @@ struct Basis<S> {
     rows: Vec<Vec<S>>,
 }
 
-/// Levels of faces by falling dimension, from the polytope itself to where all faces are simplices.
-fn levels(polytope: &Polytope) -> Vec<Vec<Face>> {
+/// Levels of faces by falling dimension, from the polytope itself to where all faces are simplices. `None` if there are
+/// too many faces.
+fn levels(polytope: &Polytope, most: usize) -> Option<Vec<Vec<Face>>> {
     let count = polytope.vertices.len();
     let mut walls = vec![Bits::default(); polytope.facets.len()];
     for (v, facets) in polytope.incidence.iter().enumerate() {
         facets.iter().for_each(|f| walls[f].insert(v));
     }
     let mut levels = vec![vec![Face { vertices: (0..count).collect(), opposite: Vec::new() }]];
+    let mut faces = 1;
     for dimension in (1..=polytope.flat).rev() {
         let above = levels.last_mut().expect("the list begins with the polytope");
         let facets = |face: &Face| {
@@ -68,6 +70,10 @@ fn levels(polytope: &Polytope) -> Vec<Vec<Face>> {
                 face.opposite.push(*known.entry(facet).or_insert(next));
             }
         }
+        faces += known.len();
+        if faces > most {
+            return None;
+        }
         if known.is_empty() {
             break;
         }
@@ -75,25 +81,28 @@ fn levels(polytope: &Polytope) -> Vec<Vec<Face>> {
         below.par_sort_unstable_by_key(|(_, at)| *at);
         levels.push(below.into_iter().map(|(vertices, _)| Face { vertices, opposite: Vec::new() }).collect());
     }
-    levels
+    Some(levels)
 }
 
-/// A common denominator may have this many bits for each dimension. Beyond that it is cheaper to give every face the
-/// denominators of its own vertices.
-const COMMON_BITS: usize = 128;
+/// The faces together may have common denominators with this many bits, where those are long.
+const LONG_BITS: usize = 1 << 22;
+/// Denominators up to this length are short.
+const SHORT_BITS: usize = 128;
 
-/// `n!` times the exact volume of a full-dimensional polytope; `None` if its vertices have no short common denominator.
-pub(super) fn exact_size(polytope: &Polytope) -> Option<Rational> {
+/// `n!` times the exact volume of a full-dimensional polytope; `None` if its vertices have a long common denominator and
+/// it has many faces, unless that does not matter.
+pub(super) fn exact_size(polytope: &Polytope, patient: bool) -> Option<Rational> {
     let points = polytope.exact_vertices();
     let mut common = UBig::ONE;
     for point in &points {
         common = lcm(&common, &common_denominator(point));
-        if common.bit_len() > COMMON_BITS {
+        if common.bit_len() > LONG_BITS && !patient {
             return None;
         }
     }
+    let any = patient || common.bit_len() <= SHORT_BITS;
+    let levels = levels(polytope, if any { usize::MAX } else { LONG_BITS / common.bit_len() })?;
     let points: Vec<Vec<Integer>> = points.iter().map(|point| numerators_over(point, &common)).collect();
-    let levels = levels(polytope);
     let size = measure::<i64>(&levels, &points).or_else(|Overflow| measure::<Integer>(&levels, &points));
     let size = size.expect("integers of any size do not overflow");
     Some(Rational::from_parts(size, common.pow(polytope.dimension())))

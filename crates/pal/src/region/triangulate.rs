@@ -5,7 +5,7 @@
 
 use super::lattice::Lattice;
 use super::polytope::Polytope;
-use super::{pulling, simple};
+use super::{pulling, vertex_sum};
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::determinant;
 use crate::number::{Integer, Rational, factorial};
@@ -31,10 +31,11 @@ impl Polytope {
             return Rational::ZERO;
         }
         // Sums over vertices need no faces at all; next to a simplex there are fewer faces than vertices.
-        let many = self.vertices.len() > 4 * (n + 1);
-        let by_vertices = if many { simple::exact_size(self) } else { None };
-        let by_faces = || pulling::exact_size(self);
-        let size = by_vertices.or_else(by_faces).unwrap_or_else(|| Lattice::new(self).exact_size(self));
+        let simple = self.incidence.iter().all(|facets| facets.len() == n);
+        let many = simple && self.vertices.len() > 4 * (n + 1);
+        let by_faces = if many { None } else { pulling::exact_size(self, false) };
+        let size = by_faces.or_else(|| vertex_sum::exact_size(self)).or_else(|| pulling::exact_size(self, true));
+        let size = size.expect("any number of faces can be measured");
         size / Rational::from(factorial(n))
     }
 
