@@ -35,7 +35,7 @@ rows = json.load(sys.stdin)
 start = time.perf_counter()
 size = Cone(inequalities=rows, grading=[[0] * (len(rows[0]) - 1) + [1]]).Multiplicity()
 seconds = time.perf_counter() - start
-print(seconds, size if isinstance(size, int) else f"{size[0]}/{size[1]}")
+print(seconds, "/".join(map(str, size)) if isinstance(size, (list, tuple)) else size)
 """
 
 
@@ -60,6 +60,14 @@ def measured(command, text, limit, cwd=None):
         target.seek(0)
         out = target.read()
     return (out if child.returncode == 0 and out else None), "failed", usage.ru_maxrss / 1024
+
+
+def fastest(run, *arguments):
+    """The fastest of three runs, if the first is so short that others on the machine decide about it."""
+    answer = run(*arguments)
+    if answer[0] is None or answer[1] > 1:
+        return answer
+    return min([answer, run(*arguments), run(*arguments)], key=lambda one: math.inf if one[0] is None else one[1])
 
 
 def integral(row):
@@ -193,8 +201,8 @@ def main():
         if args.only not in name:
             continue
         rows = [integral(row) for row in given]
-        mine, theirs = ours(rows, args.limit), normaliz(peers.python, rows, args.limit)
-        answers = [mine, theirs] + ([latte(binary, rows, args.limit)] if binary else [])
+        mine, theirs = fastest(ours, rows, args.limit), fastest(normaliz, peers.python, rows, args.limit)
+        answers = [mine, theirs] + ([fastest(latte, binary, rows, args.limit)] if binary else [])
         values = {answer[0] for answer in answers if answer[0] is not None}
         if known is not None:
             values.add(Fraction(known))
@@ -210,7 +218,9 @@ def main():
         print(f"{name:45} {'  '.join(map(shown, answers))}  ratio {ratio:8.4f}  {verdict}", flush=True)
     if worst:
         ratio, name = max(worst)
-        print(f"{len(worst)} compared with Normaliz; worst ratio {ratio:.3f} ({name}); behind on {len(behind)}: {behind}")
+        print(
+            f"{len(worst)} compared with Normaliz; worst ratio {ratio:.3f} ({name}); behind on {len(behind)}: {behind}"
+        )
     print("all volumes equal" if not wrong else f"not equal or not found: {wrong}")
     return 1 if wrong else 0
 

@@ -1,5 +1,6 @@
 //! The exact volume of a polytope given by rows `b a1 .. an`, each meaning `b + a1 x1 + .. + an xn >= 0`, one per line on
-//! standard input. Prints the seconds from the rows to the volume, and the volume: `bench/polytopes.py` runs it.
+//! standard input. Prints the seconds from the rows to the volume, and the volume: `bench/polytopes.py` runs it. With a
+//! polynomial as argument: its integral in float64, a bound on the error, and how many cells took exact arithmetic.
 //!
 //! ```text
 //! printf '1 1\n1 -1\n' | cargo run --release -p pal --example polytopes
@@ -10,7 +11,9 @@ use std::io::Read;
 use std::time::Instant;
 
 use pal::formula::{Constraint, Formula, Linear, Var};
+use pal::moments::{Method, integrate};
 use pal::number::{Rational, parse_rational};
+use pal::polynomial::Polynomial;
 use pal::region::Region;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,6 +31,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let formula = Formula::all(rows.iter().map(half_space).collect::<Result<Vec<_>, Box<dyn Error>>>()?);
     let constraint = Constraint { formula, reals: variables.clone(), booleans: Vec::new() };
+    if let Some(text) = std::env::args().nth(1) {
+        let integral = integrate(&Region::new(&constraint)?, &Polynomial::parse(&text)?, Method::Recurrence)?;
+        let seconds = start.elapsed().as_secs_f64();
+        println!("{seconds} {:?} {:?} {}", integral.value, integral.error, integral.exact_cells);
+        return Ok(());
+    }
     let volume = Region::new(&constraint)?.exact_volume()?;
     println!("{} {volume}", start.elapsed().as_secs_f64());
     Ok(())

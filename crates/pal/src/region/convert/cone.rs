@@ -149,6 +149,7 @@ impl<S: Scalar> Cone<S> {
     fn compared(&self, below: &[usize], above: &[usize]) -> Vec<(usize, usize)> {
         let wanted = self.dimension - 2;
         let of = |low: &usize| {
+            checkpoint();
             let zeros = &self.zeros[*low];
             let met = above.iter().filter(|high| zeros.common_len(&self.zeros[**high]) >= wanted);
             met.map(|high| (*low, *high)).collect::<Vec<_>>()
@@ -170,6 +171,7 @@ impl<S: Scalar> Cone<S> {
             if below.len() <= above.len() { (below, above, false) } else { (above, below, true) };
         let known: HashMap<Bits, usize> = few.iter().flat_map(|r| edges(*r).map(|edge| (edge, *r))).collect();
         let met = |r: &usize| {
+            checkpoint();
             let ends = edges(*r).filter_map(|edge| known.get(&edge).copied());
             ends.map(|other| if flipped { (*r, other) } else { (other, *r) }).collect::<Vec<_>>()
         };
