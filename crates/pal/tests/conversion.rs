@@ -147,7 +147,7 @@ fn random_conjunctions_are_what_cutting_a_box_gives() {
                 rows.push([offset].into_iter().chain(normal).collect());
             }
         }
-        if case % 3 == 0 {
+        if case % 3 == 0 && !rows.is_empty() {
             // A duplicate, a multiple, a redundant row, and one that touches in a face only.
             let row = rows[0].clone();
             rows.push(row.iter().map(|a| 3 * a).collect());
