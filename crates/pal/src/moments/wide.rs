@@ -23,7 +23,7 @@ pub(super) struct WidePolynomial {
 
 /// An entry of a table: `[t^alpha]`, and the same with absolute values of the coordinates.
 #[derive(Clone, Copy)]
-struct Entry {
+struct WideEntry {
     value: DoubleDouble,
     size: f64,
 }
@@ -75,7 +75,7 @@ impl WidePolynomial {
     }
 
     /// The sum over the terms, and the sum of their magnitudes.
-    fn contract(&self, table: &[Entry]) -> Option<(DoubleDouble, f64)> {
+    fn contract(&self, table: &[WideEntry]) -> Option<(DoubleDouble, f64)> {
         let mut value = DoubleDouble::new(0.0);
         let mut size = 0.0;
         for (position, c) in &self.coefficients {
@@ -92,9 +92,9 @@ impl WidePolynomial {
 }
 
 /// `n! vol` times the product of `1 / (1 - <t, v>)` over the vertices.
-fn sweep(size: DoubleDouble, vertices: &[&[DoubleDouble]], exponents: &Exponents) -> Vec<Entry> {
-    let mut table = vec![Entry { value: DoubleDouble::new(0.0), size: 0.0 }; exponents.len()];
-    table[0] = Entry { value: size, size: size.high.abs() };
+fn sweep(size: DoubleDouble, vertices: &[&[DoubleDouble]], exponents: &Exponents) -> Vec<WideEntry> {
+    let mut table = vec![WideEntry { value: DoubleDouble::new(0.0), size: 0.0 }; exponents.len()];
+    table[0] = WideEntry { value: size, size: size.high.abs() };
     for vertex in vertices {
         checkpoint();
         for at in 1..table.len() {

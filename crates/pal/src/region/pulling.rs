@@ -17,7 +17,7 @@ use dashu_int::ops::BitTest;
 use rayon::prelude::*;
 
 use super::bits::Bits;
-use super::convert::{Overflow, Scalar};
+use super::convert::{ExactScalar, Overflow};
 use super::lattice::opposite_facets;
 use super::polytope::Polytope;
 use crate::interrupt::checkpoint;
@@ -25,22 +25,22 @@ use crate::linear_algebra::{common_denominator, lcm, numerators_over};
 use crate::number::{Integer, Rational};
 
 /// A face: its vertices, and by position in the level below its facets that avoid the first of them.
-struct Face {
+struct PulledFace {
     vertices: Bits,
     opposite: Vec<usize>,
 }
 
 /// A face that has been measured.
-struct Measured<S> {
+struct MeasuredFace<S> {
     apex: usize,
-    basis: Basis<S>,
+    basis: IntegerBasis<S>,
     /// `d!` times its volume in its own columns.
     size: Integer,
 }
 
 /// Directions of a face: `row k / pivot` is 1 in column k of `columns` and 0 in the others of them.
 #[derive(Clone)]
-struct Basis<S> {
+struct IntegerBasis<S> {
     pivot: S,
     columns: Vec<usize>,
     rows: Vec<Vec<S>>,
@@ -48,17 +48,17 @@ struct Basis<S> {
 
 /// Levels of faces by falling dimension, from the polytope itself to where all faces are simplices. `None` if there are
 /// too many faces.
-fn levels(polytope: &Polytope, most: usize) -> Option<Vec<Vec<Face>>> {
+fn levels(polytope: &Polytope, most: usize) -> Option<Vec<Vec<PulledFace>>> {
     let count = polytope.vertices.len();
     let mut walls = vec![Bits::default(); polytope.facets.len()];
     for (v, facets) in polytope.incidence.iter().enumerate() {
         facets.iter().for_each(|f| walls[f].insert(v));
     }
-    let mut levels = vec![vec![Face { vertices: (0..count).collect(), opposite: Vec::new() }]];
+    let mut levels = vec![vec![PulledFace { vertices: (0..count).collect(), opposite: Vec::new() }]];
     let mut faces = 1;
     for dimension in (1..=polytope.flat).rev() {
         let above = levels.last_mut().expect("the list begins with the polytope");
-        let facets = |face: &Face| {
+        let facets = |face: &PulledFace| {
             checkpoint();
             if face.vertices.len() == dimension + 1 { Vec::new() } else { opposite_facets(&face.vertices, &walls) }
         };
@@ -79,7 +79,7 @@ fn levels(polytope: &Polytope, most: usize) -> Option<Vec<Vec<Face>>> {
         }
         let mut below: Vec<(Bits, usize)> = known.into_iter().collect();
         below.par_sort_unstable_by_key(|(_, at)| *at);
-        levels.push(below.into_iter().map(|(vertices, _)| Face { vertices, opposite: Vec::new() }).collect());
+        levels.push(below.into_iter().map(|(vertices, _)| PulledFace { vertices, opposite: Vec::new() }).collect());
     }
     Some(levels)
 }
@@ -108,12 +108,12 @@ pub(super) fn exact_size(polytope: &Polytope, patient: bool) -> Option<Rational>
     Some(Rational::from_parts(size, common.pow(polytope.dimension())))
 }
 
-fn measure<S: Scalar>(levels: &[Vec<Face>], points: &[Vec<Integer>]) -> Result<Integer, Overflow> {
+fn measure<S: ExactScalar>(levels: &[Vec<PulledFace>], points: &[Vec<Integer>]) -> Result<Integer, Overflow> {
     let points: Vec<Vec<S>> =
         points.iter().map(|point| point.iter().map(S::from_integer).collect()).collect::<Result<_, _>>()?;
-    let mut below: Vec<Measured<S>> = Vec::new();
+    let mut below: Vec<MeasuredFace<S>> = Vec::new();
     for level in levels.iter().rev() {
-        let measured = |face: &Face| {
+        let measured = |face: &PulledFace| {
             checkpoint();
             if face.opposite.is_empty() { face.measure_simplex(&points) } else { face.measure(&below, &points) }
         };
@@ -122,22 +122,26 @@ fn measure<S: Scalar>(levels: &[Vec<Face>], points: &[Vec<Integer>]) -> Result<I
     Ok(below.pop().expect("the polytope itself is a face").size)
 }
 
-impl Face {
-    fn measure_simplex<S: Scalar>(&self, points: &[Vec<S>]) -> Result<Measured<S>, Overflow> {
+impl PulledFace {
+    fn measure_simplex<S: ExactScalar>(&self, points: &[Vec<S>]) -> Result<MeasuredFace<S>, Overflow> {
         let apex = self.apex();
-        let mut basis = Basis::empty()?;
+        let mut basis = IntegerBasis::empty()?;
         for v in self.vertices.iter().skip(1) {
             basis = basis.extended(&difference(&points[v], &points[apex])?)?;
         }
         let size = basis.pivot.to_integer();
-        Ok(Measured { apex, basis, size: magnitude(size) })
+        Ok(MeasuredFace { apex, basis, size: magnitude(size) })
     }
 
     /// The sum of the pyramids over the facets opposite to the apex.
-    fn measure<S: Scalar>(&self, below: &[Measured<S>], points: &[Vec<S>]) -> Result<Measured<S>, Overflow> {
+    fn measure<S: ExactScalar>(
+        &self,
+        below: &[MeasuredFace<S>],
+        points: &[Vec<S>],
+    ) -> Result<MeasuredFace<S>, Overflow> {
         let apex = self.apex();
         let mut size = Integer::ZERO;
-        let mut basis: Option<Basis<S>> = None;
+        let mut basis: Option<IntegerBasis<S>> = None;
         for facet in self.opposite.iter().map(|at| &below[*at]) {
             let up = difference(&points[apex], &points[facet.apex])?;
             let height = match &basis {
@@ -150,7 +154,7 @@ impl Face {
             size += magnitude(height.to_integer()) * &facet.size / magnitude(facet.basis.pivot.to_integer());
         }
         let basis = basis.expect("a face that is no simplex has facets that avoid its first vertex");
-        Ok(Measured { apex, basis, size })
+        Ok(MeasuredFace { apex, basis, size })
     }
 
     fn apex(&self) -> usize {
@@ -158,7 +162,7 @@ impl Face {
     }
 }
 
-fn difference<S: Scalar>(a: &[S], b: &[S]) -> Result<Vec<S>, Overflow> {
+fn difference<S: ExactScalar>(a: &[S], b: &[S]) -> Result<Vec<S>, Overflow> {
     let one = S::from_integer(&Integer::ONE)?;
     a.iter().zip(b).map(|(x, y)| S::minor(&one, x, &one, y, &one)).collect()
 }
@@ -167,10 +171,10 @@ fn magnitude(a: Integer) -> Integer {
     if a < Integer::ZERO { -a } else { a }
 }
 
-impl<S: Scalar> Basis<S> {
+impl<S: ExactScalar> IntegerBasis<S> {
     /// The basis of a point.
     fn empty() -> Result<Self, Overflow> {
-        Ok(Basis { pivot: S::from_integer(&Integer::ONE)?, columns: Vec::new(), rows: Vec::new() })
+        Ok(IntegerBasis { pivot: S::from_integer(&Integer::ONE)?, columns: Vec::new(), rows: Vec::new() })
     }
 
     /// The pivot times the entry of a vector in a column, once multiples of the rows have made it 0 in all columns of the
@@ -194,6 +198,6 @@ impl<S: Scalar> Basis<S> {
         let mut rows: Vec<Vec<S>> = self.rows.iter().map(cleared).collect::<Result<_, _>>()?;
         rows.push(reduced);
         let columns = self.columns.iter().copied().chain([column]).collect();
-        Ok(Basis { pivot, columns, rows })
+        Ok(IntegerBasis { pivot, columns, rows })
     }
 }

@@ -36,15 +36,15 @@ const GUARD: usize = 64;
 
 /// An edge at a vertex: where it leads, and the facet that it leaves.
 #[derive(Clone, Copy)]
-struct Edge {
+struct LeavingEdge {
     to: usize,
     leaves: usize,
 }
 
 /// What is summed at a vertex.
-enum Corner {
+enum VertexTerms {
     /// Exactly n facets meet there: its edges, and `|det A_v|`.
-    Simple { edges: Vec<Edge>, determinant: Integer },
+    Simple { edges: Vec<LeavingEdge>, determinant: Integer },
     /// More facets meet there: sets of n of them whose normals triangulate all of them.
     Other(Vec<Vec<usize>>),
 }
@@ -56,7 +56,7 @@ struct VertexSum<'p> {
     rows: Vec<Vec<Integer>>,
     /// Per vertex its denominator and numerators.
     points: Vec<Vec<Integer>>,
-    corners: Vec<Corner>,
+    corners: Vec<VertexTerms>,
 }
 
 /// A sum may have this many terms for vertices on more than n facets.
@@ -95,11 +95,11 @@ impl<'p> VertexSum<'p> {
         let mut left = MOST_CONES;
         for ((edges, determinant), around) in edges.into_iter().zip(determinants).zip(around) {
             sum.corners.push(match determinant {
-                Some(determinant) => Corner::Simple { edges, determinant },
+                Some(determinant) => VertexTerms::Simple { edges, determinant },
                 None => {
                     let cones = triangulated(&around, polytope.dimension(), left)?;
                     left -= cones.len();
-                    Corner::Other(cones)
+                    VertexTerms::Other(cones)
                 }
             });
         }
@@ -112,13 +112,13 @@ impl<'p> VertexSum<'p> {
 
     /// The edges of simple vertices, in the order of the facets they leave; for each other vertex the sets of facets
     /// around its edges.
-    fn edges(&self) -> (Vec<Vec<Edge>>, Vec<Vec<Bits>>) {
+    fn edges(&self) -> (Vec<Vec<LeavingEdge>>, Vec<Vec<Bits>>) {
         let incidence = &self.polytope.incidence;
         let (simple, other): (Vec<usize>, Vec<usize>) = (0..incidence.len()).partition(|v| self.is_simple(*v));
-        let mut edges: Vec<Vec<Edge>> = vec![Vec::new(); incidence.len()];
+        let mut edges: Vec<Vec<LeavingEdge>> = vec![Vec::new(); incidence.len()];
         let mut around: Vec<Vec<Bits>> = vec![Vec::new(); incidence.len()];
         // Both ends of an edge lie on the n - 1 facets around it.
-        let mut open: HashMap<Bits, Edge> = HashMap::new();
+        let mut open: HashMap<Bits, LeavingEdge> = HashMap::new();
         for (count, v) in simple.iter().enumerate() {
             if count % 256 == 0 {
                 checkpoint();
@@ -128,11 +128,11 @@ impl<'p> VertexSum<'p> {
                 edge.remove(leaves);
                 match open.remove(&edge) {
                     Some(end) => {
-                        edges[*v].push(Edge { to: end.to, leaves });
-                        edges[end.to].push(Edge { to: *v, leaves: end.leaves });
+                        edges[*v].push(LeavingEdge { to: end.to, leaves });
+                        edges[end.to].push(LeavingEdge { to: *v, leaves: end.leaves });
                     }
                     None => {
-                        open.insert(edge, Edge { to: *v, leaves });
+                        open.insert(edge, LeavingEdge { to: *v, leaves });
                     }
                 }
             }
@@ -140,7 +140,7 @@ impl<'p> VertexSum<'p> {
         for (edge, end) in open {
             let far = other.iter().find(|w| edge.is_subset(&incidence[**w]));
             let far = *far.expect("every edge of a bounded polytope has two ends");
-            edges[end.to].push(Edge { to: far, leaves: end.leaves });
+            edges[end.to].push(LeavingEdge { to: far, leaves: end.leaves });
             around[far].push(edge);
         }
         for (k, v) in other.iter().enumerate() {
@@ -172,7 +172,7 @@ impl<'p> VertexSum<'p> {
     }
 
     /// `|det A_v|` for every simple vertex, from one to the next along edges.
-    fn determinants(&self, edges: &[Vec<Edge>]) -> Vec<Option<Integer>> {
+    fn determinants(&self, edges: &[Vec<LeavingEdge>]) -> Vec<Option<Integer>> {
         let mut known: Vec<Option<Integer>> = vec![None; self.points.len()];
         for start in (0..self.points.len()).filter(|v| self.is_simple(*v)) {
             if known[start].is_some() {
@@ -246,7 +246,7 @@ impl<'p> VertexSum<'p> {
         let n = vector.len();
         let power = along[v].pow(n);
         match &self.corners[v] {
-            Corner::Simple { edges, determinant } => {
+            VertexTerms::Simple { edges, determinant } => {
                 let (mut above, mut below) = (power, determinant.clone());
                 for edge in edges {
                     let w = edge.to;
@@ -259,7 +259,7 @@ impl<'p> VertexSum<'p> {
                 }
                 Some((above * scale / below, 1))
             }
-            Corner::Other(cones) => {
+            VertexTerms::Other(cones) => {
                 let mut sum = Integer::ZERO;
                 for cone in cones {
                     // gamma = numerators / denominator for inward normals; outward ones have the other sign.

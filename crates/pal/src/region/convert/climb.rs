@@ -7,7 +7,7 @@ use crate::linear_algebra::{common_divisor, first_dependency};
 use crate::number::{Integer, bit_length, scaled_to_f64};
 use crate::random::Stream;
 
-use super::scalar::Scalar;
+use super::scalar::ExactScalar;
 
 /// Half-spaces `b + a . x >= 0`, exactly and in float64 with normals of length one.
 pub(super) struct Climber<'r> {

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::super::bits::Bits;
-use super::scalar::{Overflow, Scalar};
+use super::scalar::{ExactScalar, Overflow};
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::{primitive, reduced_rows};
 use crate::number::{Integer, Rational};
@@ -73,7 +73,7 @@ pub(crate) fn simplicial_cone(rows: &[Vec<Integer>]) -> Option<(Vec<usize>, Vec<
     Some((chosen, (0..dimension).map(ray).collect()))
 }
 
-impl<S: Scalar> Cone<S> {
+impl<S: ExactScalar> Cone<S> {
     /// The cone of as many independent rows as there are coordinates, with its rays from [`simplicial_cone`].
     pub fn new(rows: &[Vec<Integer>], rays: &[Vec<Integer>]) -> Result<Self, Overflow> {
         let convert = |vectors: &[Vec<Integer>]| -> Result<Vec<Vec<S>>, Overflow> {

@@ -21,7 +21,7 @@ use smallvec::SmallVec;
 
 use self::climb::Climber;
 use self::cone::{Cone, ConeError, simplicial_cone};
-pub(super) use self::scalar::{Overflow, Scalar};
+pub(super) use self::scalar::{ExactScalar, Overflow};
 use super::bits::Bits;
 use super::index::PlaneIndex;
 use super::polytope::{Facet, Polytope, Side};
@@ -42,13 +42,13 @@ pub(crate) enum Intersection {
 }
 
 /// Vertices in homogeneous coordinates, the first of which is positive, and for each the rows that are zero on it.
-struct Corners {
+struct VertexList {
     points: Vec<Vec<Integer>>,
     zeros: Vec<Bits>,
 }
 
 enum Found {
-    Corners(Corners),
+    VertexList(VertexList),
     Nothing,
     Unbounded,
 }
@@ -68,16 +68,16 @@ pub(crate) fn intersection(space: &Arc<Space>, sides: &[Facet]) -> Intersection 
         let divisor = Integer::from(common_divisor(&*row));
         row.iter_mut().for_each(|a| *a = &*a / &divisor);
     }
-    let found = vertices_first(&rows).map_or_else(|| half_spaces_first(&rows), Found::Corners);
+    let found = vertices_first(&rows).map_or_else(|| half_spaces_first(&rows), Found::VertexList);
     match found {
         Found::Nothing => Intersection::Nothing,
         Found::Unbounded => Intersection::Unbounded,
-        Found::Corners(corners) => Intersection::Polytope(Box::new(assemble(space, sides, corners))),
+        Found::VertexList(corners) => Intersection::Polytope(Box::new(assemble(space, sides, corners))),
     }
 }
 
 /// The polytope with exactly its facets: rows whose sets of vertices are not contained in those of others.
-fn assemble(space: &Arc<Space>, sides: &[Facet], corners: Corners) -> Polytope {
+fn assemble(space: &Arc<Space>, sides: &[Facet], corners: VertexList) -> Polytope {
     let mut on: Vec<(Bits, usize)> = (0..sides.len()).map(|k| (Bits::default(), k)).collect();
     for (v, zeros) in corners.zeros.iter().enumerate() {
         zeros.iter().for_each(|k| on[k].0.insert(v));
@@ -122,7 +122,7 @@ fn half_spaces_first(rows: &[Vec<Integer>]) -> Found {
         .expect("integers of any size do not overflow, and the number of rays has no limit")
 }
 
-fn cut_cone<S: Scalar>(all: &[Vec<Integer>], first: &[usize], rays: &[Vec<Integer>]) -> Result<Found, ConeError> {
+fn cut_cone<S: ExactScalar>(all: &[Vec<Integer>], first: &[usize], rays: &[Vec<Integer>]) -> Result<Found, ConeError> {
     let start: Vec<Vec<Integer>> = first.iter().map(|k| all[*k].clone()).collect();
     let mut cone: Cone<S> = Cone::new(&start, rays)?;
     let mut order = first.to_vec();
@@ -140,7 +140,7 @@ fn cut_cone<S: Scalar>(all: &[Vec<Integer>], first: &[usize], rays: &[Vec<Intege
     }
     let infinity = all.len() - 1;
     let zeros = cone.zeros.iter().map(|zeros| zeros.iter().map(|k| order[k]).filter(|k| *k != infinity).collect());
-    Ok(Found::Corners(Corners { zeros: zeros.collect(), points }))
+    Ok(Found::VertexList(VertexList { zeros: zeros.collect(), points }))
 }
 
 /// Hulls of vertices may have this many facets for each half-space, and some more, before they are given up.
@@ -148,7 +148,7 @@ const FACETS_PER_ROW: usize = 3;
 const MORE_FACETS: usize = 64;
 
 /// The vertices, if there are few of them. Gives up where floating-point numbers do not find the way.
-fn vertices_first(rows: &[Vec<Integer>]) -> Option<Corners> {
+fn vertices_first(rows: &[Vec<Integer>]) -> Option<VertexList> {
     let n = rows.first()?.len() - 1;
     // A polytope with few facets has no fewer vertices.
     if n < 4 || rows.len() <= 2 * n {
@@ -177,7 +177,7 @@ fn vertices_first(rows: &[Vec<Integer>]) -> Option<Corners> {
         on.iter().for_each(|v| zeros[v].insert(known[facet]));
     }
     // Later vertices may have made earlier ones superfluous only if those were no vertices.
-    Some(Corners { points, zeros })
+    Some(VertexList { points, zeros })
 }
 
 /// The normal of a row, to float64 and up to a factor.

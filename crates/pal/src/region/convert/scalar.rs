@@ -11,7 +11,7 @@ use crate::number::{Integer, bit_length};
 pub(crate) struct Overflow;
 
 /// Exact arithmetic on vectors of integers. Nothing wraps around: what does not fit is an [`Overflow`].
-pub(crate) trait Scalar: Clone + Send + Sync {
+pub(crate) trait ExactScalar: Clone + Send + Sync {
     /// The number, if it is in range.
     fn from_integer(value: &Integer) -> Result<Self, Overflow>;
     fn to_integer(&self) -> Integer;
@@ -30,7 +30,7 @@ pub(crate) trait Scalar: Clone + Send + Sync {
     fn combine(s: &Self, a: &[Self], t: &Self, b: &[Self]) -> Result<Vec<Self>, Overflow>;
 }
 
-impl Scalar for i64 {
+impl ExactScalar for i64 {
     fn from_integer(value: &Integer) -> Result<Self, Overflow> {
         i64::try_from(value).map_err(|_| Overflow)
     }
@@ -90,7 +90,7 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
     a
 }
 
-impl Scalar for Integer {
+impl ExactScalar for Integer {
     fn from_integer(value: &Integer) -> Result<Self, Overflow> {
         Ok(value.clone())
     }
