@@ -24,6 +24,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let dimension = rows.first().map_or(0, |row| row.len().saturating_sub(1));
     let names: Vec<String> = (1..=dimension).map(|j| format!("x{j}")).collect();
     let variables = Var::declare_all(&names);
+    // Starting threads is part of starting the process.
+    rayon::current_num_threads();
     let start = Instant::now();
     let half_space = |row: &Vec<Rational>| {
         let (constant, normal) = row.split_first().ok_or("an empty row")?;

@@ -54,8 +54,11 @@ impl ExactScalar for i64 {
     fn minor(a: &Self, x: &Self, b: &Self, y: &Self, d: &Self) -> Result<Self, Overflow> {
         let products = (i128::from(*a) * i128::from(*x), i128::from(*b) * i128::from(*y));
         let difference = products.0.checked_sub(products.1).ok_or(Overflow)?;
-        let quotient = if *d == 1 { difference } else { difference / i128::from(*d) };
-        i64::try_from(quotient).map_err(|_| Overflow)
+        // Division of words is several times faster than that of double words.
+        match i64::try_from(difference) {
+            Ok(word) => word.checked_div(*d).ok_or(Overflow),
+            Err(_) => i64::try_from(difference / i128::from(*d)).map_err(|_| Overflow),
+        }
     }
 
     fn combine(s: &Self, a: &[Self], t: &Self, b: &[Self]) -> Result<Vec<Self>, Overflow> {
