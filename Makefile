@@ -234,6 +234,8 @@ bench:
 	$(CARGO) bench -p pal --bench batches
 	$(CARGO) bench -p pal-burn -p pal-cli --bench step
 	$(CARGO) build --release -p pal-cli
+	$(CARGO) build --release -p pal --example polytopes
+	$(PYTHON) bench/polytopes.py --families $(if $(PAL_DATA),$(PAL_DATA)/polytopes/polytopes.jsonl $(PAL_DATA)/polytopes/hard.jsonl)
 	$(PYTHON) bench/run.py $(BENCH)
 
 clean:

@@ -73,9 +73,12 @@ struct Report {
     square_factor: Option<String>,
     error_bound: Option<f64>,
     cells: usize,
+    /// Cells that took exact arithmetic, because float64 left too few certain digits.
+    exact_cells: usize,
     simplices: usize,
     seconds: f64,
     method: &'static str,
+    /// As text, or its size where the text is long.
     polynomial: String,
     file: String,
 }
@@ -143,10 +146,11 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
             square_factor: square_factor.as_ref().map(Rational::to_string),
             error_bound: finite(integral.error),
             cells: integral.cells,
+            exact_cells: integral.exact_cells,
             simplices: integral.simplices,
             seconds,
             method: method::name(method),
-            polynomial: short(&polynomial),
+            polynomial: shown(&polynomial),
             file: name,
         };
         output::json_line(&mut out, &report)?;
@@ -187,11 +191,11 @@ fn place(text: &str, character: usize) -> (usize, usize) {
     (before().filter(|c| *c == '\n').count() + 1, column + 1)
 }
 
-/// The polynomial as text, or its size if it is long.
-fn short(polynomial: &Polynomial) -> String {
-    let shown = polynomial.to_string();
-    if shown.len() <= READABLE {
-        return shown;
+/// The polynomial as text, or its size if that is long.
+fn shown(polynomial: &Polynomial) -> String {
+    let text = polynomial.to_string();
+    if text.len() <= READABLE {
+        return text;
     }
     format!("{} of degree {}", counted(polynomial.len(), "term"), polynomial.degree().unwrap_or(0))
 }
@@ -205,12 +209,15 @@ fn print(
     exact: Option<&Rational>,
 ) -> Result<()> {
     writeln!(out, "file         {file}")?;
-    writeln!(out, "polynomial   {}", short(polynomial))?;
+    writeln!(out, "polynomial   {}", shown(polynomial))?;
     writeln!(out, "method       {}", method::name(method))?;
     match method {
         Method::Rejection { samples, .. } => writeln!(out, "samples      {samples}")?,
         _ => {
             writeln!(out, "cells        {}", integral.cells)?;
+            if method == Method::Recurrence && integral.exact_cells > 0 {
+                writeln!(out, "exactly      {}, for want of digits", counted(integral.exact_cells, "cell"))?;
+            }
             writeln!(out, "simplices    {}", integral.simplices)?;
         }
     }

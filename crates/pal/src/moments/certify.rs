@@ -19,6 +19,8 @@ pub struct Integral {
     pub error: f64,
     /// Convex cells integrated over.
     pub cells: usize,
+    /// How many of them took exact arithmetic.
+    pub exact_cells: usize,
     /// Simplices or faces swept.
     pub simplices: usize,
 }
@@ -36,7 +38,7 @@ pub(crate) fn exact(parts: &[CellIntegrand]) -> Result<Integral, IntegrandError>
     let sum = pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
     let value = number::to_f64(&sum);
     let error = number::rounding_error(&sum, value);
-    Ok(Integral { value, exact: Some(sum), error, cells: parts.len(), simplices })
+    Ok(Integral { value, exact: Some(sum), error, cells: parts.len(), exact_cells: parts.len(), simplices })
 }
 
 /// The sum in float64. If the bound on its error is not good enough, cells that contribute much to the bound are tried
@@ -48,20 +50,24 @@ pub(crate) fn certified<'p>(
     let mut estimates: Vec<Estimate> = in_order(parts, |part| Ok(estimate(part)))?;
     let simplices = estimates.iter().map(|e| e.simplices).sum();
     let (value, error) = sum_up(&estimates);
-    let answer = Integral { value, exact: None, error, cells: parts.len(), simplices };
+    let answer = Integral { value, exact: None, error, cells: parts.len(), exact_cells: 0, simplices };
     if good_enough(value, error) {
         return Ok(answer);
     }
-    let fraction = GOOD * value.abs() / (2.0 * parts.len() as f64);
-    let large: Vec<usize> = (0..parts.len()).filter(|at| !(estimates[*at].error <= fraction)).collect();
+    // First with more digits, then in other coordinates.
+    let second = |at: &usize| Ok(parts[*at].1.estimate_wide(parts[*at].0.polytope()).map(|e| scaled(parts[*at].0, e)));
+    let large = large_errors(&estimates);
+    let again = in_order(&large, second)?;
+    improve(&mut estimates, large.into_iter().zip(again).filter_map(|(at, other)| Some((at, other?))));
+    let (value, error) = sum_up(&estimates);
+    if good_enough(value, error) {
+        return Ok(Integral { value, error, ..answer });
+    }
     // A polynomial too large to be expanded in the other frame leaves the exact way.
     if let Ok(reframed) = reframed() {
-        let second = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
-        for (at, other) in large.into_iter().zip(second) {
-            if !(estimates[at].error <= other.error) {
-                estimates[at] = other;
-            }
-        }
+        let large = large_errors(&estimates);
+        let again = in_order(&large, |at| Ok(estimate(&reframed[*at])))?;
+        improve(&mut estimates, large.into_iter().zip(again));
     }
     let (value, error) = sum_up(&estimates);
     if good_enough(value, error) {
@@ -70,26 +76,48 @@ pub(crate) fn certified<'p>(
     let mut worst: Vec<usize> = (0..parts.len()).collect();
     worst.sort_by(|a, b| estimates[*b].error.total_cmp(&estimates[*a].error));
     let mut sum = Rational::ZERO;
+    let mut exact_cells = 0;
     for batch in worst.chunks(4.max(worst.len() / 16)) {
         let integrals = in_order(batch, |at| exact_part(parts[*at].0, &parts[*at].1))?;
         sum += pairwise_sum(integrals.into_iter().map(|(part, _)| part).collect());
+        exact_cells += batch.len();
         batch.iter().for_each(|at| estimates[*at] = Estimate::default());
         let (remainder, error) = sum_up(&estimates);
         let certain = number::to_f64(&sum);
         let value = certain + remainder;
         let error = error + number::rounding_error(&sum, certain) + value.abs() * f64::EPSILON;
         if good_enough(value, error) {
-            return Ok(Integral { value, error, ..answer });
+            return Ok(Integral { value, error, exact_cells, ..answer });
         }
     }
     let value = number::to_f64(&sum);
     let error = number::rounding_error(&sum, value);
-    Ok(Integral { value, exact: Some(sum), error, ..answer })
+    Ok(Integral { value, exact: Some(sum), error, exact_cells, ..answer })
+}
+
+/// The parts that contribute much to the error of the sum.
+fn large_errors(estimates: &[Estimate]) -> Vec<usize> {
+    let fraction = GOOD * sum_up(estimates).0.abs() / (2.0 * estimates.len() as f64);
+    (0..estimates.len()).filter(|at| !(estimates[*at].error <= fraction)).collect()
+}
+
+/// Replaces estimates by better ones.
+fn improve(estimates: &mut [Estimate], others: impl Iterator<Item = (usize, Estimate)>) {
+    for (at, other) in others {
+        if !(estimates[at].error <= other.error) {
+            estimates[at] = other;
+        }
+    }
 }
 
 fn estimate((cell, integrand): &CellIntegrand) -> Estimate {
+    scaled(cell, integrand.estimate(cell.polytope()))
+}
+
+/// An estimate for one assignment of the Boolean variables, times their number.
+fn scaled(cell: &Cell, one: Estimate) -> Estimate {
     let times = number::to_f64(&Rational::from(cell.multiplicity()));
-    let Estimate { value, error, simplices } = integrand.estimate(cell.polytope());
+    let Estimate { value, error, simplices } = one;
     // A power of two: exact, unless it overflows.
     Estimate { value: value * times, error: error * times, simplices }
 }

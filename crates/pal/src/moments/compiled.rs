@@ -162,7 +162,7 @@ fn prepare(cell: &Cell, converter: &Converter, frame: &AffineFrame, exponents: &
     let (corners, coordinate) = converter.corners(polytope);
     let lattice = Lattice::new(polytope);
     let times = number::to_f64(&Rational::from(cell.multiplicity()));
-    if lattice_is_cheaper(&lattice, polytope.dimension()) {
+    if lattice_is_cheaper(&lattice, polytope.dimension(), exponents.len() * size_of::<Lanes>()) {
         let local = LocalPolytope { polytope, frame, lattice: &lattice, corners: &corners };
         if let Some(mut lanes) = faces::generating_sums(&local, exponents) {
             lanes.iter_mut().flatten().for_each(|x| *x *= times);

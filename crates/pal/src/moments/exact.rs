@@ -7,10 +7,10 @@
 use dashu_int::UBig;
 
 use super::exponents::Exponents;
-use super::integrand::lattice_is_cheaper;
+use super::integrand::{IntegrandError, MOST_BYTES, lattice_is_cheaper};
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::{common_denominator, lcm, numerator_over, numerators_over};
-use crate::number::{Integer, Rational, factorial, pairwise_sum};
+use crate::number::{Integer, Rational, bit_length, factorial, pairwise_sum};
 use crate::region::{Lattice, Polytope};
 
 /// Entries computed between two checkpoints; each can have thousands of digits.
@@ -45,14 +45,29 @@ impl ExactIntegrand {
     }
 
     /// The exact integral over a polytope, and the number of simplices or faces it took.
-    pub fn integrate(&self, polytope: &Polytope) -> (Rational, usize) {
+    pub fn integrate(&self, polytope: &Polytope) -> Result<(Rational, usize), IntegrandError> {
         let lattice = Lattice::new(polytope);
-        if lattice_is_cheaper(&lattice, polytope.dimension()) {
-            return (self.integrate_faces(polytope, &lattice), lattice.faces.len());
+        let (monomials, bytes) = (self.exponents.len(), self.entry_bytes(polytope));
+        if lattice_is_cheaper(&lattice, polytope.dimension(), monomials.saturating_mul(bytes)) {
+            return Ok((self.integrate_faces(polytope, &lattice), lattice.faces.len()));
+        }
+        if monomials.saturating_mul(bytes) > MOST_BYTES {
+            return Err(IntegrandError::Memory { monomials, bytes });
         }
         let simplices = lattice.simplices();
         let parts = simplices.iter().map(|simplex| self.integrate_simplex(polytope, simplex));
-        (pairwise_sum(parts.collect()), simplices.len())
+        Ok((pairwise_sum(parts.collect()), simplices.len()))
+    }
+
+    /// How much memory an entry of a table takes: the largest power of a sum of coordinates, over the denominator that
+    /// the vertices of a simplex have in common.
+    fn entry_bytes(&self, polytope: &Polytope) -> usize {
+        let bits = |x: &Rational| bit_length(x.numerator()).max(bit_length(&x.denominator().clone().into()));
+        let coordinates = polytope.exact_vertices();
+        let longest = coordinates.iter().flatten().map(bits).max().unwrap_or(0);
+        let whole = coordinates.iter().flatten().all(|x| x.denominator().is_one());
+        let factor = if whole { 1 } else { polytope.dimension() + 1 };
+        size_of::<Integer>() + self.exponents.degree() * (longest * factor + 2) / 8
     }
 
     /// By the face lattice (see [`super::faces`]). The table of a face holds integers `D_F^|alpha| den_F [t^alpha]

@@ -148,6 +148,93 @@ impl Exponents {
 
     /// The smallest downward-closed set that contains the given exponents.
     pub fn closure(dimension: usize, exponents: impl IntoIterator<Item = Vec<u16>>) -> Result<Self, ExponentsError> {
+        let exponents: Vec<Vec<u16>> = exponents.into_iter().collect();
+        let mut ends = vec![0u16; dimension];
+        let mut visits = 0u128;
+        for alpha in &exponents {
+            if alpha.len() != dimension {
+                return Err(ExponentsError::Length { given: alpha.len(), wanted: dimension });
+            }
+            let below = alpha.iter().fold(1u128, |product, a| product.saturating_mul(u128::from(*a) + 1));
+            if below > MAX_CLOSURE {
+                return Err(ExponentsError::TooMany(below));
+            }
+            visits += below;
+            ends.iter_mut().zip(alpha).for_each(|(end, a)| *end = (*end).max(*a));
+        }
+        let around = ends.iter().fold(1u128, |product, end| product.saturating_mul(u128::from(*end) + 1));
+        // A table of the whole box is faster than a tree unless most of it stays empty.
+        if around <= 4 * MAX_CLOSURE && around <= 8 * visits {
+            Self::closure_in_box(&ends, &exponents)
+        } else {
+            Self::closure_in_tree(dimension, exponents)
+        }
+    }
+
+    /// The closure from a table of all exponents up to the ends. Descending positions in the table are the order within
+    /// a degree.
+    fn closure_in_box(ends: &[u16], exponents: &[Vec<u16>]) -> Result<Self, ExponentsError> {
+        let n = ends.len();
+        let mut strides = vec![1usize; n];
+        for j in (1..n).rev() {
+            strides[j - 1] = strides[j] * (usize::from(ends[j]) + 1);
+        }
+        let size = strides.first().map_or(1, |stride| stride * (usize::from(ends[0]) + 1));
+        let mut member = vec![false; size];
+        member[0] = true;
+        for alpha in exponents {
+            member[alpha.iter().zip(&strides).map(|(a, stride)| usize::from(*a) * stride).sum::<usize>()] = true;
+        }
+        for (stride, end) in strides.iter().zip(ends) {
+            for at in (*stride..size).rev() {
+                if member[at] && at / stride % (usize::from(*end) + 1) > 0 {
+                    member[at - stride] = true;
+                }
+            }
+        }
+        let members = || (0..size).rev().filter(|at| member[*at]);
+        let decode = |at: usize, alpha: &mut [u16]| {
+            for ((a, stride), end) in alpha.iter_mut().zip(&strides).zip(ends) {
+                *a = (at / stride % (usize::from(*end) + 1)) as u16;
+            }
+            alpha.iter().map(|a| usize::from(*a)).sum::<usize>()
+        };
+        let mut alpha = vec![0u16; n];
+        let top: usize = ends.iter().map(|end| usize::from(*end)).sum();
+        let mut levels = vec![0usize; top + 2];
+        members().for_each(|at| levels[decode(at, &mut alpha) + 1] += 1);
+        // Degrees of the box that no member has are left out.
+        while levels.len() > 2 && levels.last() == Some(&0) {
+            levels.pop();
+        }
+        (1..levels.len()).for_each(|k| levels[k] += levels[k - 1]);
+        let len = *levels.last().expect("0 is always a member");
+        if len as u128 > MAX_CLOSURE {
+            return Err(ExponentsError::TooMany(len as u128));
+        }
+        let mut next = levels.clone();
+        let mut positions = vec![0u32; size];
+        let mut flat = vec![0u16; len * n];
+        for at in members() {
+            let total = decode(at, &mut alpha);
+            flat[next[total] * n..(next[total] + 1) * n].copy_from_slice(&alpha);
+            positions[at] = next[total] as u32;
+            next[total] += 1;
+        }
+        let mut predecessors = vec![Predecessor::NONE; len * n];
+        for at in members() {
+            let here = positions[at] as usize * n;
+            for (j, stride) in strides.iter().enumerate() {
+                if flat[here + j] > 0 {
+                    predecessors[here + j] = Predecessor::at(positions[at - stride]);
+                }
+            }
+        }
+        Ok(Exponents { dimension: n, len, flat, predecessors, levels })
+    }
+
+    /// The closure from a tree of its members.
+    fn closure_in_tree(dimension: usize, exponents: Vec<Vec<u16>>) -> Result<Self, ExponentsError> {
         // Keyed by total degree first, and by larger leading exponents first within a degree.
         let key = |alpha: &[u16]| {
             let total = alpha.iter().map(|a| u32::from(*a)).sum::<u32>();
@@ -156,13 +243,6 @@ impl Exponents {
         let mut all = BTreeSet::from([key(&vec![0; dimension])]);
         let mut pending = Vec::new();
         for alpha in exponents {
-            if alpha.len() != dimension {
-                return Err(ExponentsError::Length { given: alpha.len(), wanted: dimension });
-            }
-            let below = alpha.iter().fold(1u128, |product, a| product.saturating_mul(u128::from(*a) + 1));
-            if below > MAX_CLOSURE {
-                return Err(ExponentsError::TooMany(below));
-            }
             if all.insert(key(&alpha)) {
                 pending.push(alpha);
             }
@@ -289,6 +369,20 @@ mod tests {
                     assert_eq!(fast, slow, "n = {n}, d = {d}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn tables_and_trees_have_the_same_members() {
+        let mut stream = crate::random::Stream::new(3, 0);
+        for case in 0..200 {
+            let n = case % 5;
+            let list: Vec<Vec<u16>> =
+                (0..1 + case % 7).map(|_| (0..n).map(|_| (stream.bits() % 6) as u16).collect()).collect();
+            let ends: Vec<u16> = (0..n).map(|j| list.iter().map(|alpha| alpha[j]).max().unwrap_or(0)).collect();
+            let table = Exponents::closure_in_box(&ends, &list).unwrap();
+            assert_eq!(table, Exponents::closure_in_tree(n, list.clone()).unwrap(), "{list:?}");
+            assert_eq!(table, Exponents::closure(n, list).unwrap());
         }
     }
 

@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 
 use super::exact::ExactIntegrand;
 use super::exponents::{Exponents, ExponentsError};
-use super::faces::{self, LocalPolytope};
+use super::faces::{self, Lanes, LocalPolytope};
 use super::frame::{AffineFrame, Converter};
 use super::simplex;
+use super::wide::{WidePolynomial, wide};
 use crate::formula::Var;
 use crate::number::{self, Rational, factorial};
 use crate::polynomial::{Polynomial, PolynomialError};
@@ -22,7 +23,26 @@ pub enum IntegrandError {
     /// The polynomial has too many monomials below it.
     #[error(transparent)]
     Exponents(#[from] ExponentsError),
+    /// The moments of all monomials below the polynomial do not fit into memory.
+    #[error(
+        "the integral needs a table of {monomials} moments, exactly, of about {bytes} bytes each: {total} GB, and at most \
+         {limit} GB are taken. Lower the degree, or use numbers with fewer digits",
+        total = (*monomials as f64 * *bytes as f64 / 1e9).round(),
+        limit = (MOST_BYTES as f64 / 1e9).round()
+    )]
+    Memory {
+        /// How many moments.
+        monomials: usize,
+        /// An estimate of the size of one of them.
+        bytes: usize,
+    },
 }
+
+/// Tables of all faces in use may take this many bytes; otherwise simplices are swept one by one, in one table.
+pub(super) const FACE_BYTES: usize = 1 << 30;
+
+/// One table may take this many bytes.
+pub(super) const MOST_BYTES: usize = 4 << 30;
 
 /// An integral over one polytope in float64, with a bound on its error.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,6 +62,7 @@ pub struct Integrand {
     terms: Vec<(Vec<u16>, Rational)>,
     frame: AffineFrame,
     local: FramedPolynomial,
+    wide: OnceLock<Option<WidePolynomial>>,
     exact: OnceLock<Result<ExactIntegrand, ExponentsError>>,
 }
 
@@ -84,6 +105,7 @@ impl Integrand {
             terms,
             frame: frame.clone(),
             local: FramedPolynomial { exponents, coefficients },
+            wide: OnceLock::new(),
             exact: OnceLock::new(),
         })
     }
@@ -95,8 +117,11 @@ impl Integrand {
         let (corners, coordinate) = converter.corners(polytope);
         let lattice = Lattice::new(polytope);
         let local = LocalPolytope { polytope, frame: &self.frame, lattice: &lattice, corners: &corners };
-        let by_faces =
-            if lattice_is_cheaper(&lattice, self.dimension) { faces::generating_sums(&local, exponents) } else { None };
+        let by_faces = if lattice_is_cheaper(&lattice, self.dimension, exponents.len() * size_of::<Lanes>()) {
+            faces::generating_sums(&local, exponents)
+        } else {
+            None
+        };
         let (sums, size_error, summands, simplices) = match by_faces {
             // A face adds up its facets: one chain of additions per dimension.
             Some(sums) => (sums, 0.0, lattice.longest_sum(), lattice.faces.len()),
@@ -135,6 +160,31 @@ impl Integrand {
         Estimate { value, error, simplices }
     }
 
+    /// The integral over a polytope with twice the digits of float64, with an error bound. `None` where exact arithmetic
+    /// is cheaper, because there are few faces and many simplices, or where numbers leave the range of float64.
+    pub(crate) fn estimate_wide(&self, polytope: &Polytope) -> Option<Estimate> {
+        let exponents = &self.local.exponents;
+        let prepared = self.wide.get_or_init(|| self.wide_polynomial());
+        let lattice = Lattice::new(polytope);
+        let sweeps = lattice.simplex_count() * (self.dimension + 1) as f64;
+        if sweeps > WIDE_SWEEPS_PER_FACE * lattice.faces.len() as f64 {
+            return None;
+        }
+        prepared.as_ref()?.estimate(polytope, &lattice.simplices(), exponents, &self.frame)
+    }
+
+    /// Only in frames without a shift: there the terms are those of the polynomial.
+    fn wide_polynomial(&self) -> Option<WidePolynomial> {
+        if self.frame.shift.iter().any(|shift| !shift.is_zero()) {
+            return None;
+        }
+        let volume = self.frame.volume();
+        let coefficients = self.terms.iter().zip(&self.local.coefficients).map(|((alpha, c), (position, _))| {
+            Some((*position, wide(&(c * self.frame.power(alpha) * moment_factor(alpha) * &volume))?))
+        });
+        Some(WidePolynomial { coefficients: coefficients.collect::<Option<_>>()? })
+    }
+
     /// The exact integral over a polytope, and the number of simplices it took.
     pub fn exact(&self, polytope: &Polytope) -> Result<(Rational, usize), IntegrandError> {
         let prepared = self.exact.get_or_init(|| {
@@ -142,14 +192,14 @@ impl Integrand {
             Ok(ExactIntegrand::new(exponents, &self.terms))
         });
         match prepared {
-            Ok(integrand) => Ok(integrand.integrate(polytope)),
+            Ok(integrand) => integrand.integrate(polytope),
             Err(error) => Err(error.clone().into()),
         }
     }
 }
 
 /// Numbers this small may have lost digits, or all of them, to underflow on the way; error bounds do not cover that.
-const UNDERFLOW: f64 = 1e-250;
+pub(super) const UNDERFLOW: f64 = 1e-250;
 
 /// Whether a term `factor * sum` cannot be trusted because of underflow, given the sum of magnitudes.
 pub(super) fn lost_to_underflow(magnitude: f64, factor: f64) -> bool {
@@ -158,12 +208,15 @@ pub(super) fn lost_to_underflow(magnitude: f64, factor: f64) -> bool {
     magnitude < UNDERFLOW || factor.abs() < UNDERFLOW || product * f64::EPSILON < f64::MIN_POSITIVE
 }
 
-/// Whether one sweep per face costs less than n + 1 sweeps per simplex. Joining a facet to a face costs about as much
-/// as one axis of a sweep.
-pub(super) fn lattice_is_cheaper(lattice: &Lattice, dimension: usize) -> bool {
+/// Sweeps with double-doubles that cost as much as one exact sweep.
+const WIDE_SWEEPS_PER_FACE: f64 = 20.0;
+
+/// Whether one sweep per face costs less than n + 1 sweeps per simplex, and the tables of the faces, of `bytes` bytes
+/// each, fit into memory. Joining a facet to a face costs about as much as one axis of a sweep.
+pub(super) fn lattice_is_cheaper(lattice: &Lattice, dimension: usize, bytes: usize) -> bool {
     let by_faces = lattice.faces.len() * dimension + lattice.pair_count();
     let by_simplices = lattice.simplex_count() * ((dimension + 1) * dimension) as f64;
-    (by_faces as f64) < by_simplices
+    (by_faces as f64) < by_simplices && lattice.most_in_use().saturating_mul(bytes) <= FACE_BYTES
 }
 
 /// `alpha! / (|alpha| + n)!`

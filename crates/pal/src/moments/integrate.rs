@@ -74,6 +74,7 @@ pub fn integrate(region: &Region, polynomial: &Polynomial, method: Method) -> Re
                 exact: None,
                 error: result.rounding_error,
                 cells: result.cells,
+                exact_cells: 0,
                 simplices: result.simplices as usize,
             })
         }

@@ -19,6 +19,7 @@ mod integrate;
 pub mod rejection;
 pub(crate) mod simplex;
 mod surface;
+mod wide;
 
 pub use certify::Integral;
 pub use compiled::{CoefficientCountError, Moments};

@@ -15,6 +15,16 @@ impl Bits {
         self.0[word] |= 1 << (index % 64);
     }
 
+    /// Trailing zero words are dropped, so that equal sets compare equal.
+    pub fn remove(&mut self, index: usize) {
+        if let Some(word) = self.0.get_mut(index / 64) {
+            *word &= !(1 << (index % 64));
+        }
+        while self.0.last() == Some(&0) {
+            self.0.pop();
+        }
+    }
+
     pub fn contains(&self, index: usize) -> bool {
         self.0.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
     }

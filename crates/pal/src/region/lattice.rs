@@ -104,6 +104,22 @@ impl Lattice {
         *longest.last().expect("the polytope itself is a face")
     }
 
+    /// How many faces are in use at the same time, if a face is forgotten once the last face above it has been done.
+    pub fn most_in_use(&self) -> usize {
+        let mut uses = vec![0usize; self.faces.len()];
+        self.faces.iter().flat_map(|face| &face.opposite).for_each(|facet| uses[*facet] += 1);
+        let (mut in_use, mut most) = (0, 0);
+        for face in &self.faces {
+            in_use += 1;
+            most = most.max(in_use);
+            for facet in &face.opposite {
+                uses[*facet] -= 1;
+                in_use -= usize::from(uses[*facet] == 0);
+            }
+        }
+        most
+    }
+
     /// How many pairs of a face and an opposite facet there are.
     pub fn pair_count(&self) -> usize {
         self.faces.iter().map(|face| face.opposite.len()).sum()
@@ -153,19 +169,6 @@ impl Lattice {
         let unit = Rational::from(if spanned < Integer::ZERO { -spanned } else { spanned });
         ExactHeights { heights, unit, points }
     }
-
-    /// `n!` times the exact volume of a full-dimensional polytope.
-    pub fn exact_size(&self, polytope: &Polytope) -> Rational {
-        let exact = self.exact_heights(polytope);
-        let mut heights = exact.heights.iter();
-        let mut sizes: Vec<Rational> = Vec::with_capacity(self.faces.len());
-        for face in &self.faces {
-            let parts = face.opposite.iter().zip(&mut heights).map(|(facet, height)| height * &sizes[*facet]);
-            let sum = parts.fold(Rational::ZERO, |sum, part| sum + part);
-            sizes.push(if face.dimension == 0 { Rational::ONE } else { sum });
-        }
-        sizes.pop().expect("the polytope itself is a face") * exact.unit
-    }
 }
 
 /// A basis of the directions of a face, with columns in which it is regular and its determinant there.
@@ -191,7 +194,7 @@ impl FaceBasis {
 }
 
 /// The facets of a face that do not contain its first vertex, each with a wall that cuts it out.
-fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<(Bits, usize)> {
+pub(super) fn opposite_facets(face: &Bits, walls: &[Bits]) -> Vec<(Bits, usize)> {
     let size = face.len();
     let mut proper: Vec<(Bits, usize)> = Vec::new();
     for (number, wall) in walls.iter().enumerate() {

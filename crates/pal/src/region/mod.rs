@@ -15,6 +15,7 @@
 
 mod batch;
 mod bits;
+mod convert;
 mod convex;
 mod drive;
 mod flat;
@@ -23,6 +24,7 @@ mod lattice;
 pub(crate) mod planar;
 mod polytope;
 mod project;
+mod pulling;
 mod satisfiability;
 mod search;
 mod skeleton;
@@ -30,6 +32,7 @@ mod space;
 mod status;
 mod triangulate;
 mod unbounded;
+mod vertex_sum;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -57,7 +60,7 @@ pub(crate) use skeleton::{FoldedNode, Literal, Residue, Skeleton};
 use space::{Hyperplane, Space};
 
 /// The largest number of real variables of a region: a box in more dimensions has too many vertices to list.
-pub const MAX_DIMENSION: usize = 14;
+pub const MAX_DIMENSION: usize = 16;
 
 /// The largest number of knots along one axis.
 pub const MAX_KNOTS: usize = 10_000;

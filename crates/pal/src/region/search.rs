@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
+use super::convert::{self, Intersection};
 use super::index::{BooleanIndex, PlaneIndex};
-use super::polytope::{Polytope, Position, Side};
+use super::polytope::{Facet, Polytope, Position, Side};
 use super::skeleton::{Literal, Residue, Skeleton};
 use super::unbounded::{self, Unbounded};
 use super::{Cell, Enumeration, Region};
@@ -47,6 +48,9 @@ impl Load for () {
     }
 }
 
+/// From this dimension on a conjunction is converted as a whole, not cut out of the box.
+const CONVERTED_DIMENSION: usize = 4;
+
 /// A range of bins `first..last` along one axis.
 pub(crate) type BinRange = (u32, u32);
 
@@ -72,6 +76,17 @@ pub(crate) enum SearchStep<L> {
 impl Region {
     /// The root of the search; none if the formula is false on the bounding box.
     pub(crate) fn root<L: Load>(&self, load: L) -> Option<SearchNode<L>> {
+        self.start.as_ref()?;
+        match self.conjunction() {
+            Some(Intersection::Nothing) => return None,
+            Some(Intersection::Polytope(polytope)) => {
+                let booleans = SmallVec::from_elem(None, self.constraint.booleans.len());
+                let (open, bins) = (None, SmallVec::new());
+                return self.simplified(SearchNode { polytope: *polytope, load, open, booleans, bins });
+            }
+            // The way through the box names the direction.
+            Some(Intersection::Unbounded) | None => {}
+        }
         let polytope = self.bounding_polytope()?;
         let bins = self.knots.iter().map(|axis| (0, axis.len() as u32 + 1)).collect();
         let booleans = SmallVec::from_elem(None, self.constraint.booleans.len());
@@ -81,6 +96,19 @@ impl Region {
             Residue::Open(skeleton) => Some(Arc::new(skeleton.clone())),
         };
         self.simplified(SearchNode { polytope, load, open, booleans, bins })
+    }
+
+    /// The one convex polytope that a conjunction of half-spaces is; `None` for other formulas, and where the box has so few
+    /// vertices that nothing is gained.
+    fn conjunction(&self) -> Option<Intersection> {
+        let Residue::Open(skeleton) = &self.skeleton else { return None };
+        let plain = self.knots.is_empty() && self.enumeration == Enumeration::Partial;
+        if !plain || self.dimension() < CONVERTED_DIMENSION {
+            return None;
+        }
+        let sides = skeleton.conjuncts()?;
+        let facets: Vec<Facet> = sides.into_iter().map(|(plane, side)| Facet { plane, side }).collect();
+        Some(convert::intersection(&self.space, &facets))
     }
 
     /// The node with its formula, and once that holds its load, simplified under what the polytope decides; `None`

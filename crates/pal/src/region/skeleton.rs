@@ -249,6 +249,19 @@ impl Skeleton {
         false
     }
 
+    /// The sides that a conjunction of half-spaces asks for, each once; `None` for any other formula.
+    pub fn conjuncts(&self) -> Option<Vec<(PlaneIndex, Side)>> {
+        let mut sides = Vec::new();
+        for node in &self.nodes {
+            match node {
+                SkeletonNode::Literal(Literal::Side { plane, side }) => sides.push((*plane, *side)),
+                SkeletonNode::Junction { conjunction: true, .. } => {}
+                SkeletonNode::Literal(Literal::Bool { .. }) | SkeletonNode::Junction { .. } => return None,
+            }
+        }
+        Some(sides)
+    }
+
     /// Computes a value from the literals up, one for every node from those of its operands. A skeleton without nodes has
     /// the value of a conjunction of nothing.
     pub fn fold<T: Clone>(&self, mut visit: impl FnMut(FoldedNode<'_, T>) -> T) -> T {

@@ -5,9 +5,10 @@
 
 use super::lattice::Lattice;
 use super::polytope::Polytope;
+use super::{pulling, vertex_sum};
 use crate::interrupt::checkpoint;
 use crate::linear_algebra::determinant;
-use crate::number::{Integer, Rational, factorial, pairwise_sum};
+use crate::number::{Integer, Rational, factorial};
 
 impl Polytope {
     /// Simplices with disjoint interiors whose union is the polytope, each as `n + 1` indices of vertices.
@@ -29,12 +30,12 @@ impl Polytope {
         if self.flat < n {
             return Rational::ZERO;
         }
-        let lattice = Lattice::new(self);
-        let size = if lattice.simplex_count() > 2.0 * lattice.pair_count() as f64 {
-            lattice.exact_size(self)
-        } else {
-            pairwise_sum(lattice.simplices().iter().map(|simplex| self.exact_size(simplex)).collect())
-        };
+        // Sums over vertices need no faces at all; next to a simplex there are fewer faces than vertices.
+        let simple = self.incidence.iter().all(|facets| facets.len() == n);
+        let many = simple && self.vertices.len() > 4 * (n + 1);
+        let by_faces = if many { None } else { pulling::exact_size(self, false) };
+        let size = by_faces.or_else(|| vertex_sum::exact_size(self)).or_else(|| pulling::exact_size(self, true));
+        let size = size.expect("any number of faces can be measured");
         size / Rational::from(factorial(n))
     }
 
