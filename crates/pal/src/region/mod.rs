@@ -25,6 +25,7 @@ mod polytope;
 mod project;
 mod search;
 mod skeleton;
+pub(crate) mod solid;
 mod space;
 mod status;
 mod triangulate;
