@@ -60,7 +60,7 @@ def test_space_has_probabilities_conditions_samples_and_means():
     at = torch.tensor([0.5, 0.5, 0.5], dtype=torch.float64)
     assert torch.allclose(given.log_prob(at), p.log_prob(at) - left.log(), atol=1e-12)
     assert bool((given.sample((50,))[..., 0] <= 1).all())
-    assert torch.allclose(p.expectation("x + y"), p.mean[:, 0] + p.mean[:, 1], atol=1e-9)
+    assert torch.allclose(p.expectation(x + y), p.mean[:, 0] + p.mean[:, 1], atol=1e-9)
     assert copy.deepcopy(layer)(p.params).log_prob(at).equal(p.log_prob(at))
 
 

@@ -284,7 +284,7 @@ fn a_network_learns_what_depends_on_its_inputs() {
     assert!(drawn.len() == 200 && drawn.iter().all(|u| (1.0..=2.0).contains(u)));
     folder
         .pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--given", "u=0.5"])
-        .failed("pal: now.safetensors: kernels have no densities given values");
+        .failed("pal: now.safetensors: --given: kernels have no densities given values");
     folder
         .pal(&[&train[..], &kernels, &["--knots", "5", "-o", "x.safetensors"]].concat())
         .failed("pal: --knots is for --family spline; this family has --components");
