@@ -10,6 +10,9 @@
 //! A component has one logit, one for each width but the first, its place, its scales and its directions, row by row.
 //! After all components come the logit of the uniform part and the frame: place, scales, directions.
 
+// Loops over indices of small matrices read like the formulas.
+#![allow(clippy::needless_range_loop)]
+
 use super::super::head::{
     ComponentShares, DIRECTION_GAIN, FRAME_DIRECTION_GAIN, FRAME_PLACE_GAIN, FRAME_REACH, FRAME_SCALE_GAIN,
     FRAME_SCALES, Limited, NARROWEST, PLACE_GAIN, REACH, SCALE_GAIN, SCALES, SPREAD, STEEPEST, TAIL_AT_ZERO,

@@ -11,6 +11,9 @@
 //! integrand is polynomial of degree 19 in two coordinates: eleven times ten Gauss nodes are exact. `F k k` and `K` are
 //! smooth across the sides of the column and of the cube, so that no decision depends on rounding.
 
+// Loops over indices of small matrices read like the formulas.
+#![allow(clippy::needless_range_loop)]
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 

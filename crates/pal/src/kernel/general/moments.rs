@@ -17,9 +17,12 @@ use crate::query::QueryError;
 /// A polynomial in coordinates of the box: exponents and coefficients.
 type SpaceTerms = Vec<(Vec<u16>, f64)>;
 
+/// A mean, and a covariance matrix row by row.
+type MeanWithCovariance = (Vec<f64>, Vec<f64>);
+
 impl GeneralKernelFamily {
     /// The mean and the covariance matrix (row by row) of each row of parameters.
-    pub fn mean_and_covariance(&self, params: &[f64]) -> Result<Vec<(Vec<f64>, Vec<f64>)>, QueryError> {
+    pub fn mean_and_covariance(&self, params: &[f64]) -> Result<Vec<MeanWithCovariance>, QueryError> {
         let (rows, n) = (self.rows(params)?, self.dimension());
         let power = |axes: &[usize]| -> SpaceTerms {
             let mut powers = vec![0; n];

@@ -31,7 +31,7 @@ pub fn general_log_prob_each(
         return Err(DensityError::Pairing { params: rows.len(), points: count });
     }
     // What all points share is computed once.
-    let shared = (rows.len() == 1 && families.len() == 1).then(|| RowMasses::new(first, &rows[0]));
+    let shared = (rows.len() == 1 && families.len() == 1).then(|| GeneralRowMasses::new(first, &rows[0]));
     let answer = |at: usize| {
         checkpoint();
         let family = if families.len() == 1 { families[0] } else { families[at] };
@@ -47,7 +47,7 @@ pub fn general_log_prob_each(
         let masses = match &shared {
             Some(shared) => shared,
             None => {
-                own = RowMasses::new(family, row);
+                own = GeneralRowMasses::new(family, row);
                 &own
             }
         };
@@ -70,15 +70,15 @@ pub fn general_log_prob_each(
 }
 
 /// The masses of all kernels of a row on a region, with their derivatives.
-struct RowMasses {
+struct GeneralRowMasses {
     kernels: Vec<(f64, GeneralKernelGradient)>,
     normaliser: f64,
 }
 
-impl RowMasses {
-    fn new(family: &GeneralKernelFamily, row: &GeneralRow) -> RowMasses {
+impl GeneralRowMasses {
+    fn new(family: &GeneralKernelFamily, row: &GeneralRow) -> GeneralRowMasses {
         let kernels = row.kernels.iter().map(|kernel| kernel.mass_with_gradient(&family.0.walls)).collect();
-        RowMasses { kernels, normaliser: family.normaliser(row) }
+        GeneralRowMasses { kernels, normaliser: family.normaliser(row) }
     }
 }
 
@@ -168,7 +168,7 @@ impl GeneralKernelFamily {
 
     /// The gradient of the log-density of a point inside the region: writes that with respect to the parameters, and
     /// returns that with respect to the point in coordinates of the box.
-    fn log_prob_gradient(&self, row: &GeneralRow, masses: &RowMasses, v: &Point, gradient: &mut [f64]) -> Point {
+    fn log_prob_gradient(&self, row: &GeneralRow, masses: &GeneralRowMasses, v: &Point, gradient: &mut [f64]) -> Point {
         let height = 1.0 / self.0.whole_volume;
         let (over_density, over_normaliser) = (1.0 / self.unnormalised(row, v), 1.0 / masses.normaliser);
         let (mut from, mut at_point) = (GeneralRowGradient::zero(row), Point::default());

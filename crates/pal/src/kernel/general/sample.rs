@@ -11,7 +11,6 @@ use super::head::GeneralRow;
 use super::integral::GeneralKernel;
 use super::simplices::{self, KernelSimplex, collapsed, seen_by};
 use super::{GeneralKernelFamily, Point};
-use crate::density::DensityError;
 use crate::density::gauss::Gauss;
 use crate::interrupt::checkpoint;
 use crate::query::{QueryError, check_memory};
@@ -56,7 +55,7 @@ impl<'s> GeneralSampler<'s> {
     fn new(family: &'s GeneralKernelFamily, row: &'s GeneralRow) -> Result<GeneralSampler<'s>, QueryError> {
         let cumulative = running_sums(family.masses(row).into_iter());
         if !(cumulative.last().copied().unwrap_or(0.0) >= f64::MIN_POSITIVE) {
-            return Err(QueryError::from(DensityError::Zero(0)));
+            return Err(QueryError::Impossible);
         }
         let degree = 7 * family.dimension() - 1;
         Ok(GeneralSampler {
