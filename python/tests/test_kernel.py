@@ -142,9 +142,8 @@ def test_errors_say_what_is_wrong(layer):
         layer(torch.zeros(layer.num_params, dtype=torch.int64))
     with pytest.raises(ValueError, match="positive integer"):
         KernelLayer(ROOM, components=0)
-    (z,) = pal.reals("z")
-    with pytest.raises(pal.Error, match="two variables"):
-        KernelLayer(z.between(0, 1))
+    with pytest.raises(pal.Error, match="one to three variables"):
+        KernelLayer(pal.all_of([variable.between(0, 1) for variable in pal.reals("a", "b", "c", "d")]))
     with pytest.raises(ValueError, match="NaN|finite|nan"):
         layer(torch.full((layer.num_params,), float("nan"))).log_prob(torch.zeros(2))
     p = layer(torch.zeros(layer.num_params))

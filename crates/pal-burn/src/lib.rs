@@ -116,9 +116,9 @@ pub use layer::{LayerError, Likelihood, MixedLayer, Normaliser, PalLayer, Points
 pub use network::{Free, Mlp, Network};
 pub use optimiser::{Optimiser, OptimiserSettings, OptimiserState, UpdateRule};
 pub use predictor::{
-    AnyFamily, Batch, Flow, FlowSettings, KernelPredictor, MixedPredictor, Mixture, MixtureSettings, PalPredictor,
-    Plan, Predictor, PredictorError, PredictorKind, RegionPlan, Relaxed, RelaxedSettings, Scaler, Trainable,
-    WindowPlan, matrix, to_f64_vec,
+    AnyFamily, Batch, BatchRegions, Flow, FlowSettings, KernelPredictor, MixedPredictor, Mixture, MixtureSettings,
+    PalPredictor, Plan, Predictor, PredictorError, PredictorKind, RegionPlan, Relaxed, RelaxedSettings, Scaler,
+    Trainable, WindowPlan, matrix, to_f64_vec,
 };
 pub use train::{
     CheckpointError, Epoch, MAX_INPUT_ROWS, Milestone, RowRegions, Rows, Split, SplitError, Stop, TrainError,

@@ -1,13 +1,16 @@
-//! Densities over real variables, or over real and Boolean ones: commands ask both the same questions.
+//! Densities over real variables, on a grid or as kernels, or over real and Boolean ones: commands ask all of them the same
+//! questions.
 
 use std::ops::Range;
 
-use anyhow::{Context, Result, bail};
-use pal::density::{Density, DensityError, FileError, Model};
+use anyhow::{Context, Result, bail, ensure};
+use pal::density::{Density, DensityError, FileError, Model, RegionForms};
 use pal::formula::{Constraint, Formula, Var};
+use pal::kernel::{KernelFamily, KernelModel};
 use pal::mixed::{MixedDensity, MixedModel, Table as ProbabilityTable};
 use pal::polynomial::Polynomial;
 use pal::query::{Entropy, EntropyOptions, Marginal, Mode, ModeOptions, Sampler};
+use pal::region::RegionBatch;
 use pal_burn::AnyFamily;
 use rayon::prelude::*;
 
@@ -17,12 +20,21 @@ use crate::points::{ColumnKind, PointColumn};
 pub enum AnyModel {
     Real(Model),
     Mixed(MixedModel),
+    Kernel(KernelModel),
 }
 
 /// One density.
 pub enum AnyDensity {
     Real(Density),
     Mixed(MixedDensity),
+    Kernel(Box<KernelMixture>),
+}
+
+/// One mixture of kernels.
+pub struct KernelMixture {
+    family: KernelFamily,
+    params: Vec<f64>,
+    constraint: Constraint,
 }
 
 /// Known values of variables, in the terms of the library.
@@ -44,21 +56,33 @@ impl AnyModel {
         match self {
             AnyModel::Real(model) => model.to_bytes(),
             AnyModel::Mixed(model) => model.to_bytes(),
+            AnyModel::Kernel(model) => model.to_bytes(),
         }
     }
 
-    pub fn family(&self) -> AnyFamily {
+    /// The compiled family; kernels have none.
+    pub fn family(&self) -> Option<AnyFamily> {
         match self {
-            AnyModel::Real(model) => model.family().clone().into(),
-            AnyModel::Mixed(model) => model.family().clone().into(),
+            AnyModel::Real(model) => Some(model.family().clone().into()),
+            AnyModel::Mixed(model) => Some(model.family().clone().into()),
+            AnyModel::Kernel(_) => None,
         }
     }
 
-    /// The model if it is over real variables only.
+    /// The regions of the rows, if each has its own.
+    pub fn regions(&self) -> Option<&RegionBatch> {
+        match self {
+            AnyModel::Real(model) => model.regions().map(RegionForms::regions),
+            AnyModel::Mixed(_) => None,
+            AnyModel::Kernel(model) => model.regions(),
+        }
+    }
+
+    /// The model if it is over real variables only, on a grid.
     pub fn as_real(&self) -> Option<&Model> {
         match self {
             AnyModel::Real(model) => Some(model),
-            AnyModel::Mixed(_) => None,
+            AnyModel::Mixed(_) | AnyModel::Kernel(_) => None,
         }
     }
 
@@ -66,6 +90,7 @@ impl AnyModel {
         match self {
             AnyModel::Real(model) => model.family().constraint(),
             AnyModel::Mixed(model) => model.family().support().constraint(),
+            AnyModel::Kernel(model) => model.constraint(),
         }
     }
 
@@ -73,6 +98,7 @@ impl AnyModel {
         match self {
             AnyModel::Real(model) => model.family().num_params(),
             AnyModel::Mixed(model) => model.family().num_params(),
+            AnyModel::Kernel(model) => model.family().num_params(),
         }
     }
 
@@ -80,6 +106,7 @@ impl AnyModel {
         match self {
             AnyModel::Real(model) => model.rows(),
             AnyModel::Mixed(model) => model.params().len() / model.family().num_params(),
+            AnyModel::Kernel(model) => model.rows(),
         }
     }
 
@@ -88,6 +115,7 @@ impl AnyModel {
         let (all, width) = match self {
             AnyModel::Real(model) => (model.params(), model.family().num_params()),
             AnyModel::Mixed(model) => (model.params(), model.family().num_params()),
+            AnyModel::Kernel(model) => (model.params(), model.family().num_params()),
         };
         &all[rows.start * width..rows.end * width]
     }
@@ -112,6 +140,19 @@ impl AnyModel {
                     }
                 };
                 Ok(densities.into_iter().map(AnyDensity::Mixed).collect())
+            }
+            AnyModel::Kernel(model) => {
+                let mixture = |row: usize| -> Result<AnyDensity> {
+                    let mut family = model.row_family(row).clone();
+                    if let Some(condition) = condition {
+                        family = family.within(condition).with_context(|| format!("--condition, row {row}"))?;
+                        let message = "the condition has probability 0 under this density";
+                        ensure!(family.volume() > 0.0, "--condition, row {row}: {message}");
+                    }
+                    let (constraint, params) = (family.constraint()?, self.params(row..row + 1).to_vec());
+                    Ok(AnyDensity::Kernel(Box::new(KernelMixture { family, params, constraint })))
+                };
+                rows.into_par_iter().map(mixture).collect()
             }
         }
     }
@@ -150,6 +191,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => (*density.constraint()).clone(),
             AnyDensity::Mixed(density) => density.support().constraint().clone(),
+            AnyDensity::Kernel(mixture) => mixture.constraint.clone(),
         }
     }
 
@@ -160,6 +202,7 @@ impl AnyDensity {
                 crate::points::numbers(&density.variables().iter().map(Var::name).collect::<Vec<_>>())
             }
             AnyDensity::Mixed(density) => PointColumn::of(density.support().constraint()),
+            AnyDensity::Kernel(mixture) => PointColumn::of(&mixture.constraint),
         }
     }
 
@@ -168,7 +211,9 @@ impl AnyDensity {
         let constraint = self.constraint();
         match self {
             AnyDensity::Real(density) => density.variables().iter().map(Var::to_string).collect(),
-            AnyDensity::Mixed(_) => constraint.reals.iter().chain(&constraint.booleans).map(Var::to_string).collect(),
+            AnyDensity::Mixed(_) | AnyDensity::Kernel(_) => {
+                constraint.reals.iter().chain(&constraint.booleans).map(Var::to_string).collect()
+            }
         }
     }
 
@@ -177,6 +222,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => density.variables().to_vec(),
             AnyDensity::Mixed(density) => density.support().constraint().reals.clone(),
+            AnyDensity::Kernel(mixture) => mixture.constraint.reals.clone(),
         }
     }
 
@@ -195,6 +241,9 @@ impl AnyDensity {
                 }
                 Ok(AnyDensity::Mixed(density))
             }
+            AnyDensity::Kernel(_) if !reals.is_empty() => {
+                bail!("kernels have no densities given values of variables; those of --family spline have")
+            }
             unchanged => Ok(unchanged),
         }
     }
@@ -203,6 +252,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.log_prob(points)),
             AnyDensity::Mixed(density) => Ok(density.log_prob(points)?),
+            AnyDensity::Kernel(mixture) => Ok(mixture.family.log_prob(&mixture.params, points)?),
         }
     }
 
@@ -210,6 +260,10 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.probability(event)?),
             AnyDensity::Mixed(density) => Ok(density.probability(event)?),
+            AnyDensity::Kernel(mixture) => {
+                let event = mixture.family.within(event)?;
+                only(mixture.family.probability(&event, &mixture.params)?)
+            }
         }
     }
 
@@ -217,6 +271,12 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.marginal(variable)?),
             AnyDensity::Mixed(density) => Ok(density.marginal(variable)?),
+            AnyDensity::Kernel(mixture) => {
+                let names = || mixture.constraint.reals.iter().map(Var::name).collect::<Vec<_>>();
+                let axis = names().iter().position(|name| *name == variable);
+                let axis = axis.with_context(|| format!("no variable {variable}; there are {}", names().join(", ")))?;
+                only(mixture.family.marginals(&mixture.params, axis)?)
+            }
         }
     }
 
@@ -224,6 +284,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.marginal_density(variables, points)?),
             AnyDensity::Mixed(density) => Ok(density.marginal_density(variables, points)?),
+            AnyDensity::Kernel(_) => bail!("kernels have marginals of one variable, and densities of both"),
         }
     }
 
@@ -276,6 +337,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.mode(options)?),
             AnyDensity::Mixed(density) => Ok(density.mode(options)?),
+            AnyDensity::Kernel(mixture) => only(mixture.family.modes(&mixture.params, options)?),
         }
     }
 
@@ -283,6 +345,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => density.mean(),
             AnyDensity::Mixed(density) => density.mean(),
+            AnyDensity::Kernel(mixture) => mixture.mean_and_covariance().0,
         }
     }
 
@@ -290,6 +353,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => density.covariance(),
             AnyDensity::Mixed(density) => density.covariance(),
+            AnyDensity::Kernel(mixture) => mixture.mean_and_covariance().1,
         }
     }
 
@@ -300,6 +364,10 @@ impl AnyDensity {
                 let (covariance, n) = (density.covariance(), density.support().columns());
                 (0..n).map(|k| covariance[k * (n + 1)].max(0.0).sqrt()).collect()
             }
+            AnyDensity::Kernel(mixture) => {
+                let covariance = mixture.mean_and_covariance().1;
+                [0, 3].map(|k| covariance[k].max(0.0).sqrt()).to_vec()
+            }
         }
     }
 
@@ -307,6 +375,9 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.expectation(polynomial)?),
             AnyDensity::Mixed(density) => Ok(density.expectation(polynomial, &Formula::yes())?),
+            AnyDensity::Kernel(mixture) => {
+                only(mixture.family.expectation(&mixture.params, std::slice::from_ref(polynomial))?)
+            }
         }
     }
 
@@ -314,6 +385,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.entropy(options)),
             AnyDensity::Mixed(density) => Ok(density.entropy(options)?),
+            AnyDensity::Kernel(mixture) => only(mixture.family.entropies(&mixture.params, options)?),
         }
     }
 
@@ -321,6 +393,7 @@ impl AnyDensity {
         match self {
             AnyDensity::Real(density) => Ok(density.sample(count, seed)?),
             AnyDensity::Mixed(density) => Ok(density.sample(count, seed)?),
+            AnyDensity::Kernel(mixture) => Ok(mixture.family.sample(&mixture.params, count, seed)?),
         }
     }
 
@@ -328,9 +401,23 @@ impl AnyDensity {
     pub fn sampler(&self) -> Result<Option<Sampler>> {
         match self {
             AnyDensity::Real(density) => Ok(Some(density.sampler()?)),
-            AnyDensity::Mixed(_) => Ok(None),
+            AnyDensity::Mixed(_) | AnyDensity::Kernel(_) => Ok(None),
         }
     }
+}
+
+impl KernelMixture {
+    fn mean_and_covariance(&self) -> (Vec<f64>, Vec<f64>) {
+        let found = self.family.mean_and_covariance(&self.params);
+        let found =
+            found.ok().and_then(|mut found| found.pop()).expect("the uniform part has mass wherever there is volume");
+        (found.0.to_vec(), found.1.to_vec())
+    }
+}
+
+/// The answer for the only row.
+fn only<T>(mut answers: Vec<T>) -> Result<T> {
+    answers.pop().context("one row of parameters has one answer")
 }
 
 /// The probabilities of the values of one variable.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::{DensityError, Family, FileError, Model};
 use pal::formula::{Constraint, Var};
+use pal::kernel::KernelModel;
 use pal::mixed::{MixedFamily, MixedModel};
 use pal_burn::{AnyFamily, NetworkFile};
 
@@ -36,6 +37,7 @@ impl ModelArgument {
 /// Reads a model; errors name the file.
 pub fn load(file: &Path) -> Result<AnyModel> {
     read(file, |bytes| match Model::from_bytes(bytes) {
+        _ if KernelModel::recognises(bytes) => KernelModel::from_bytes(bytes).map(AnyModel::Kernel),
         Err(FileError::Density(DensityError::Booleans(_))) => MixedModel::from_bytes(bytes).map(AnyModel::Mixed),
         other => other.map(AnyModel::Real),
     })

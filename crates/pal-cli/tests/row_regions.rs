@@ -151,6 +151,48 @@ fn windows_are_learnt_and_asked() {
 }
 
 #[test]
+fn kernels_learn_windows_and_are_asked() {
+    let folder = walkers("windows-kernels");
+    let kernels = ["--family", "kernel", "--components", "3", "--learning-rate", "0.01"];
+    let report = folder.pal(&[&TRAIN[..], &kernels].concat()).done().json();
+    let (truth, uniform) = (-0.48f64.ln(), -4f64.ln());
+    let val = number(&report, "/val_ll");
+    assert!(val > uniform + 1.3 && val < truth + 0.1, "{report}");
+    assert_eq!(report["outside"], 0);
+    let eval = ["eval", "net.safetensors", "--data", "val.csv", "--violation-samples", "2000", "--json"];
+    let again = folder.pal(&[&eval[..], &["-o", "logs.csv"]].concat()).done().json();
+    assert!((number(&again, "/ll") - val).abs() < 1e-9 && again["outside"] == 0, "{again}");
+    let logs = rows(&String::from_utf8(folder.read("logs.csv")).unwrap());
+    folder.pal(&["predict", "net.safetensors", "--data", "val.csv", "-o", "d.safetensors", "--quiet"]).done();
+    let on_map = ["sample", "d.safetensors", "--row", "all", "-n", "5", "--seed", "3", "--map-coordinates"];
+    let places = rows(&folder.pal(&on_map).done().out);
+    assert!(places.len() == 2000 && places.iter().all(|place| is_free([place[1], place[2]], [0.0; 2], 1e-9)));
+    let data = String::from_utf8(folder.read("val.csv")).unwrap();
+    let own: Vec<f64> = data.lines().nth(8).unwrap().split(',').skip(1).map(|x| x.parse().unwrap()).collect();
+    let (dx, dy, length) = (own[6] - own[0], own[7] - own[1], own[2].hypot(own[3]));
+    let point = [(own[2] * dx + own[3] * dy) / length, (own[2] * dy - own[3] * dx) / length];
+    folder.write("point.csv", format!("x,y\n{},{}\n", point[0], point[1]));
+    let one = folder.pal(&["logprob", "d.safetensors", "--row", "7", "--points", "point.csv"]).done();
+    assert!((rows(&one.out)[0][2] - logs[7][0]).abs() < 1e-4, "{} {:?}", one.out, logs[7]);
+    // Halves of a window have all of its mass.
+    let halves = ["query", "d.safetensors", "--row", "7", "--event", "(>= x 0)", "--event", "(<= x 0)", "--json"];
+    let halves = folder.pal(&halves).done().json_lines();
+    let sum: f64 = halves.iter().map(|line| number(line, "/probability")).sum();
+    assert!((sum - 1.0).abs() < 1e-12, "{halves:?}");
+    folder.pal(&["mode", "d.safetensors", "--row", "7", "--json"]).done();
+    folder.pal(&["moments", "d.safetensors", "--row", "7", "--json"]).done();
+    folder.pal(&["marginal", "d.safetensors", "--row", "7", "--variable", "x", "-o", "m.csv", "--quiet"]).done();
+    folder
+        .pal(&["plot", "d.safetensors", "--row", "7", "-o", "p.svg", "--quiet"])
+        .failed("pal: d.safetensors: kernels are drawn in Python");
+    // A flipped bit is noticed.
+    let mut bytes = folder.read("d.safetensors");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    folder.write("d.safetensors", bytes).pal(&["mode", "d.safetensors"]).failed("pal: d.safetensors: the checksum");
+}
+
+#[test]
 fn baselines_see_the_same_rows_and_leave_the_windows() {
     let folder = walkers("windows-mdn");
     let baseline = ["--baseline", "mdn", "--components", "3"];

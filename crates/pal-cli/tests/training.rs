@@ -271,9 +271,20 @@ fn a_network_learns_what_depends_on_its_inputs() {
     assert_eq!((&report["violation"], &report["params"]), (&0.0.into(), &(16 + 16 + 17 * (16 * 8 + 6)).into()));
     let again = ["eval", "net.safetensors", "--data", "d.csv", "--violation-samples", "2000", "--json"];
     assert!(number(&folder.pal(&again).done().json(), "ll") > -0.3);
+    folder.pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "now.safetensors", "-q"]).done();
+    let left = folder.pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--json"]).done().json_lines();
+    assert!(number(&left[0], "probability") > 0.9 && number(&left[1], "probability") < 0.1, "{left:?}");
+    let right = ["query", "now.safetensors", "--event", "(>= u 1)", "--condition", "(>= u 0.5)", "--json"];
+    let right = folder.pal(&right).done().json_lines();
+    assert!(right.iter().all(|line| (0.0..=1.0).contains(&number(line, "probability"))), "{right:?}");
+    let samples =
+        folder.pal(&["sample", "now.safetensors", "-n", "200", "--row", "0", "--condition", "(>= u 1)"]).done();
+    let drawn: Vec<f64> =
+        samples.out.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+    assert!(drawn.len() == 200 && drawn.iter().all(|u| (1.0..=2.0).contains(u)));
     folder
-        .pal(&["predict", "net.safetensors", "--data", "now.csv", "-o", "x.safetensors"])
-        .failed("pal: net.safetensors: the densities of this network are mixtures of kernels");
+        .pal(&["query", "now.safetensors", "--event", "(<= u 1)", "--given", "u=0.5"])
+        .failed("pal: now.safetensors: --given: kernels have no densities given values");
     folder
         .pal(&[&train[..], &kernels, &["--knots", "5", "-o", "x.safetensors"]].concat())
         .failed("pal: --knots is for --family spline; this family has --components");

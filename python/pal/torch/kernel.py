@@ -30,18 +30,19 @@ _VERSION = "2"
 
 
 class KernelLayer(nn.Module):
-    """The last layer of a network: its outputs are the places, scales, directions and weights of kernels in the plane,
+    """The last layer of a network: its outputs are the places, scales, directions and weights of kernels,
 
         p(y) = q(y) 1[y in region] / I,        q(y) = sum_m w_m K(L_m^-1 (y - c_m)) / det L_m + w_0 / volume,
 
-    where `K(u)` is the product of `35/32 (1 - u_j^2)^3` on [-1, 1]^2 and `I` the exact integral of `q` over the region.
+    where `K(u)` is the product of `35/32 (1 - u_j^2)^3` on [-1, 1]^n and `I` the exact integral of `q` over the region.
     Unlike splines, kernels can be as narrow and as slanted as the data ask for. Every component has copies of several
     widths, so that it has tails, and the uniform part keeps every point of the region possible.
 
-    The layer has no weights. Outputs of zero are broad kernels all over the box around the region.
+    The layer has no weights. Outputs of zero are broad kernels all over the box around the region. In the plane all
+    questions have answers; in one and in three variables marginals, modes and entropies are missing, which errors say.
 
     Args:
-        region: a bounded region in the plane, a constraint or a formula.
+        region: a bounded region in one to three variables, a constraint or a formula.
         components: the number of components; 16 by default.
 
     >>> import pal, torch
@@ -213,7 +214,11 @@ class KernelDistribution(Distribution):
             wanted, shape = layer.num_params, tuple(params.shape)
             raise ValueError(f"outputs need {wanted} numbers along the last axis; the shape is {shape}")
         self.layer, self.params, self._families = layer, params, list(families)
-        super().__init__(params.shape[:-1], torch.Size([2]), validate_args=validate_args)
+        super().__init__(params.shape[:-1], torch.Size([len(layer.variables)]), validate_args=validate_args)
+
+    @property
+    def _width(self) -> int:
+        return self.event_shape[0]
 
     @property
     def support(self) -> Any:
@@ -251,7 +256,7 @@ class KernelDistribution(Distribution):
             value = torch.stack(torch.broadcast_tensors(*columns), -1)
         elif not isinstance(value, Tensor):
             points, shape = _arrays.points(value, self.layer.variables)
-            value = torch.from_numpy(points).reshape(*shape, 2).to(self.params.device)
+            value = torch.from_numpy(points).reshape(*shape, self._width).to(self.params.device)
         _arrays.check_width(value.shape, self.layer.variables)
         return value
 
@@ -266,7 +271,7 @@ class KernelDistribution(Distribution):
         params = self.params.reshape(-1, self.params.shape[-1])
         derivatives = torch.is_grad_enabled() and (params.requires_grad or value.requires_grad)
         if len(params) == 1 and len(self._families) == 1 and not derivatives:
-            found = self._families[0].log_prob(self._flat, flat(value.reshape(-1, 2)))
+            found = self._families[0].log_prob(self._flat, flat(value.reshape(-1, self._width)))
             return torch.from_numpy(found).reshape(full).to(self.params.device, self._dtype)
         families = self._families
         if full != self.batch_shape:
@@ -274,7 +279,7 @@ class KernelDistribution(Distribution):
             params = params[rows.to(params.device)]
             if len(families) > 1:
                 families = [families[row] for row in rows.tolist()]
-        points = value.expand(*full, 2).reshape(-1, 2)
+        points = value.expand(*full, self._width).reshape(-1, self._width)
         logs = _LogProb.apply(params.to(self._dtype), points, families).reshape(full)
         if logs.requires_grad:
             _precision.warn_of_points_outside(self.layer, logs)
@@ -286,12 +291,12 @@ class KernelDistribution(Distribution):
         shape = torch.Size(sample_shape)
         count = shape.numel()
         if count * self.batch_shape.numel() == 0:
-            return self.params.new_empty(*shape, *self.batch_shape, 2, dtype=torch.float64)
+            return self.params.new_empty(*shape, *self.batch_shape, self._width, dtype=torch.float64)
         device = "cpu" if generator is None else generator.device
         seed = int(torch.randint(2**62, (), dtype=torch.int64, device=device, generator=generator))
         parts = [family.sample(rows, count, seed + k) for k, (family, rows) in enumerate(self._groups())]
-        samples = torch.from_numpy(np.concatenate(parts)).reshape(-1, count, 2).transpose(0, 1)
-        return samples.reshape(*shape, *self.batch_shape, 2).to(self.params.device)
+        samples = torch.from_numpy(np.concatenate(parts)).reshape(-1, count, self._width).transpose(0, 1)
+        return samples.reshape(*shape, *self.batch_shape, self._width).to(self.params.device)
 
     def probability(self, event: Formula) -> Tensor:
         """The probability of an event, with derivatives with respect to the parameters."""
@@ -316,9 +321,9 @@ class KernelDistribution(Distribution):
     @lazy_property
     def _moments(self) -> tuple[Tensor, Tensor]:
         found = [family.mean_and_covariance(rows) for family, rows in self._groups()]
-        mean = torch.from_numpy(np.concatenate([mean for mean, _ in found])).reshape(*self.batch_shape, 2)
+        mean = torch.from_numpy(np.concatenate([mean for mean, _ in found])).reshape(*self.batch_shape, self._width)
         covariance = np.concatenate([covariance for _, covariance in found])
-        return mean, torch.from_numpy(covariance).reshape(*self.batch_shape, 2, 2)
+        return mean, torch.from_numpy(covariance).reshape(*self.batch_shape, self._width, self._width)
 
     @property
     def mean(self) -> Tensor:
@@ -351,7 +356,7 @@ class KernelDistribution(Distribution):
     def mode(self) -> Tensor:
         """The points of largest density in float64."""
         points = np.stack([mode.point for mode in self.modes()])
-        return torch.from_numpy(points).reshape(*self.batch_shape, 2).to(self.params.device)
+        return torch.from_numpy(points).reshape(*self.batch_shape, self._width).to(self.params.device)
 
     def entropies(self, tolerance: float = ENTROPY_DEFAULT.tolerance) -> list[Entropy]:
         """The entropies in nats with estimates of their errors, one for each row."""
@@ -413,7 +418,8 @@ class _InFamilies(InRegion):
 
     def check(self, value: Tensor) -> Tensor:
         full = common_shape(value, self.batch_shape)
-        points = value.detach().expand(*full, 2).reshape(-1, len(self.families), 2).cpu().double().numpy()
+        width = value.shape[-1]
+        points = value.detach().expand(*full, width).reshape(-1, len(self.families), width).cpu().double().numpy()
         inside = [family.contains(np.ascontiguousarray(points[:, row]).reshape(-1)) for row, family in enumerate(self.families)]
         return torch.from_numpy(np.stack(inside, -1)).reshape(full).to(value.device)
 

@@ -68,7 +68,7 @@ class KernelDensity:
             points: coordinates along the last axis, in the order of `variables`; or by name in a dict or a table.
         """
         flat, shape = _arrays.points(points, self.variables)
-        return np.asarray(self._rows.log_prob(torch.from_numpy(flat).reshape(*shape, 2)).numpy())[()]
+        return np.asarray(self._rows.log_prob(torch.from_numpy(flat).reshape(*shape, len(self.variables))).numpy())[()]
 
     def probability(self, event: Formula) -> float:
         """The probability of an event."""

@@ -14,6 +14,7 @@ mod plan;
 mod relaxed;
 
 use ::pal::density::RegionForms;
+use ::pal::kernel::KernelFamily;
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use thiserror::Error;
@@ -56,10 +57,19 @@ pub struct Batch {
     /// Coordinates per point.
     pub dimension: usize,
     /// One region per row, where rows have regions of their own. Predictors without guarantees ignore them.
-    pub regions: Option<RegionForms>,
+    pub regions: Option<BatchRegions>,
     /// The training step that the batch is for, counted from 0. Predictors that draw random numbers or whose loss
     /// changes during training read it.
     pub step: u64,
+}
+
+/// One region per row of a batch, as its predictor needs them.
+#[derive(Clone, Debug)]
+pub enum BatchRegions {
+    /// For spline mixtures.
+    Forms(RegionForms),
+    /// For kernels.
+    Kernels(Vec<KernelFamily>),
 }
 
 impl Batch {
@@ -89,7 +99,7 @@ pub trait Trainable: Module {
     fn sample_on(
         &self,
         inputs: Option<Tensor<2>>,
-        regions: Option<&RegionForms>,
+        regions: Option<&BatchRegions>,
         count: usize,
         seed: u64,
     ) -> Result<Vec<f64>, PredictorError> {

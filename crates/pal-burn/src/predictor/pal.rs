@@ -4,7 +4,7 @@ use ::pal::density::{Density, RegionForms};
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::{Batch, PredictorError, Trainable, to_f64_vec};
+use super::{Batch, BatchRegions, PredictorError, Trainable, to_f64_vec};
 use crate::layer::{PalLayer, StudentTHead};
 use crate::network::Network;
 use crate::start;
@@ -85,7 +85,7 @@ impl PalPredictor {
 
 impl Trainable for PalPredictor {
     fn log_prob(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
-        if let Some(regions) = &batch.regions {
+        if let Some(regions) = forms(batch.regions.as_ref())? {
             return self.log_prob_on(batch, regions);
         }
         let points = self.layer.points(&batch.points)?;
@@ -97,7 +97,7 @@ impl Trainable for PalPredictor {
     }
 
     fn loss(&self, batch: &Batch) -> Result<Tensor<1>, PredictorError> {
-        if let Some(regions) = &batch.regions {
+        if let Some(regions) = forms(batch.regions.as_ref())? {
             return Ok(-self.log_prob_on(batch, regions)?.mean());
         }
         let points = self.layer.points(&batch.points)?;
@@ -120,16 +120,29 @@ impl Trainable for PalPredictor {
     fn sample_on(
         &self,
         inputs: Option<Tensor<2>>,
-        regions: Option<&RegionForms>,
+        regions: Option<&BatchRegions>,
         count: usize,
         seed: u64,
     ) -> Result<Vec<f64>, PredictorError> {
-        let Some(regions) = regions else { return self.sample(inputs, count, seed) };
+        let Some(regions) = forms(regions)? else { return self.sample(inputs, count, seed) };
         let densities = regions.densities(&self.params(inputs))?;
         let draw = |(row, density): (usize, &Density)| {
             Ok(density.sampler()?.sample_from(row as u64 * count as u64, count, seed))
         };
         let parts = densities.iter().enumerate().map(draw).collect::<Result<Vec<_>, PredictorError>>()?;
         Ok(parts.concat())
+    }
+}
+
+/// The regions of a batch as spline mixtures need them.
+fn forms(regions: Option<&BatchRegions>) -> Result<Option<&RegionForms>, PredictorError> {
+    match regions {
+        None => Ok(None),
+        Some(BatchRegions::Forms(forms)) => Ok(Some(forms)),
+        Some(BatchRegions::Kernels(_)) => {
+            let reason =
+                "the regions of these rows were compiled for kernels; compile them for the family of the layer";
+            Err(PredictorError::Unsuitable(reason.to_string()))
+        }
     }
 }

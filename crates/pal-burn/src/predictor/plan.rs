@@ -1,6 +1,6 @@
 //! Any one of the predictors, built from a plan that can be written to a file.
 
-use ::pal::density::{DensityError, RegionForms};
+use ::pal::density::DensityError;
 use ::pal::formula::{Category, Constraint};
 use ::pal::kernel::{KernelFamily, KernelSettings};
 use ::pal::region::Region;
@@ -9,8 +9,8 @@ use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AnyFamily, Batch, Flow, FlowSettings, KernelPredictor, MixedPredictor, Mixture, MixtureSettings, PalPredictor,
-    PredictorError, Relaxed, RelaxedSettings, Scaler, Trainable,
+    AnyFamily, Batch, BatchRegions, Flow, FlowSettings, KernelPredictor, MixedPredictor, Mixture, MixtureSettings,
+    PalPredictor, PredictorError, Relaxed, RelaxedSettings, Scaler, Trainable,
 };
 use crate::network::Network;
 use crate::{MixedLayer, PalLayer, StudentTHead, weights};
@@ -368,12 +368,13 @@ impl Trainable for Predictor {
     fn sample_on(
         &self,
         inputs: Option<Tensor<2>>,
-        regions: Option<&RegionForms>,
+        regions: Option<&BatchRegions>,
         count: usize,
         seed: u64,
     ) -> Result<Vec<f64>, PredictorError> {
         match self {
             Predictor::Pal(predictor) => predictor.sample_on(inputs, regions, count, seed),
+            Predictor::Kernel(predictor) => predictor.sample_on(inputs, regions, count, seed),
             _ => self.sample(inputs, count, seed),
         }
     }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use burn::tensor::{DType, Device};
 use pal::density::{DensityError, Family, RegionForms};
+use pal::kernel::KernelFamily;
 use pal::random::Stream;
 use pal::region::RegionBatch;
 use thiserror::Error;
 
-use crate::predictor::{Batch, matrix};
+use crate::predictor::{Batch, BatchRegions, matrix};
 
 /// The inputs and outputs of a data set, row by row.
 #[derive(Clone, Debug)]
@@ -89,6 +90,8 @@ pub enum RowRegions {
     Compiled(RegionForms),
     /// Compiled for every batch anew on the grid of the family, for data whose forms would take too much memory.
     InSteps(Family, RegionBatch),
+    /// Compiled beforehand for kernels, one family for each row.
+    Kernels(Vec<KernelFamily>, RegionBatch),
     /// Not compiled, for predictors without guarantees: samples are compared with the regions, and nothing else.
     ForSamples(RegionBatch),
 }
@@ -98,15 +101,22 @@ impl RowRegions {
     pub fn regions(&self) -> &RegionBatch {
         match self {
             RowRegions::Compiled(forms) => forms.regions(),
-            RowRegions::InSteps(_, regions) | RowRegions::ForSamples(regions) => regions,
+            RowRegions::InSteps(_, regions) | RowRegions::Kernels(_, regions) | RowRegions::ForSamples(regions) => {
+                regions
+            }
         }
     }
 
     /// Returns the compiled regions of the chosen rows, if they are compiled at all.
-    fn select(&self, chosen: &[usize]) -> Result<Option<RegionForms>, DensityError> {
+    fn select(&self, chosen: &[usize]) -> Result<Option<BatchRegions>, DensityError> {
         Ok(match self {
-            RowRegions::Compiled(forms) => Some(forms.select(chosen)?),
-            RowRegions::InSteps(family, regions) => Some(family.on_regions(&regions.select(chosen)?)?),
+            RowRegions::Compiled(forms) => Some(BatchRegions::Forms(forms.select(chosen)?)),
+            RowRegions::InSteps(family, regions) => {
+                Some(BatchRegions::Forms(family.on_regions(&regions.select(chosen)?)?))
+            }
+            RowRegions::Kernels(families, _) => {
+                Some(BatchRegions::Kernels(chosen.iter().map(|row| families[*row].clone()).collect()))
+            }
             RowRegions::ForSamples(_) => None,
         })
     }

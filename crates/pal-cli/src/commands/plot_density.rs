@@ -137,13 +137,15 @@ pub fn draw(
         let row = rows.of(&model)?.start;
         let mut densities = model.densities(row..row + 1, None)?;
         let density = densities.pop().context("one row of parameters makes one density")?;
-        let described = model.family().base().kind().description() + &options.given.text();
+        let family = model.family().context("kernels are drawn in Python: pal.plot.density")?;
+        let described = family.base().kind().description() + &options.given.text();
         let (mut report, picture) = match options.given.fix(density)? {
             AnyDensity::Real(density) => {
                 let subtitle = settings.title.as_ref().map(|_| described);
                 options.picture(&density, subtitle, settings, progress)?
             }
             AnyDensity::Mixed(density) => plot_panels::picture(options, &density, settings, progress)?,
+            AnyDensity::Kernel(_) => unreachable!("a density of kernels has no family"),
         };
         report.row = row;
         report.seconds = start.elapsed().as_secs_f64();

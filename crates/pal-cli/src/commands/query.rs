@@ -86,8 +86,9 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
 fn answers(args: &Args, model: &AnyModel, global: Global) -> Result<(usize, Vec<Vec<f64>>)> {
     let _progress = Progress::waiting("integrating", !global.quiet);
     let rows = args.row.or_all().of(model)?;
-    let own_regions = model.as_real().is_some_and(|model| model.regions().is_some());
-    if !args.condition.given().is_empty() || own_regions {
+    // Without given values the integrals of all rows are computed together, where they share a region and a grid.
+    let shared = model.family().filter(|_| args.condition.given().is_empty() && model.regions().is_none());
+    let Some(family) = shared else {
         let densities = args.condition.densities(model, rows.clone())?;
         let probability = |text: &String| -> Result<Vec<f64>> {
             let of = |density: &AnyDensity| -> Result<f64> {
@@ -97,9 +98,7 @@ fn answers(args: &Args, model: &AnyModel, global: Global) -> Result<(usize, Vec<
             densities.iter().map(of).collect()
         };
         return Ok((rows.start, args.events.iter().map(probability).collect::<Result<_>>()?));
-    }
-    // Without given values the integrals of all rows are computed together.
-    let family = model.family();
+    };
     let (scope, params) = (model.constraint(), model.params(rows.clone()));
     let events: Vec<Formula> =
         args.events.iter().map(|text| parse_term("--event", text, scope)).collect::<Result<_>>()?;

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use pal::density::RegionForms;
 use pal::query::{QueryError, Sampler};
 
 use crate::densities::AnyDensity;
@@ -72,7 +71,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let model = args.model.load()?;
     if args.map_coordinates {
         ensure!(
-            model.as_real().is_some_and(|model| model.regions().is_some()),
+            model.regions().is_some(),
             "--map-coordinates: {} has no windows; its coordinates are those of the constraint",
             args.model.name()
         );
@@ -94,7 +93,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let uniforms = match (&args.uniforms, sampler) {
         (None, _) => None,
         (Some(path), Some(sampler)) => Some(read_uniforms(path, sampler, &column_names(&columns))?),
-        (Some(_), None) => bail!("--uniforms is for densities over real variables; this one has others too"),
+        (Some(_), None) => bail!("--uniforms is for densities over real variables on a grid, which this one is not"),
     };
     let count = match &uniforms {
         Some(table) => table.rows() as u64,
@@ -103,8 +102,7 @@ pub fn run(args: &Args, global: Global) -> Result<Outcome> {
     let many = args.row.or_first() == RowChoice::All;
     let (width, uniform) = (width(&columns), sampler.as_ref().map_or(0, Sampler::uniforms));
     let listing = Listing { path: args.output.as_deref(), columns: with_row(many, columns), noun: "sample", start };
-    let windows = model.as_real().and_then(|model| model.regions()).map(RegionForms::regions);
-    let local = if args.map_coordinates { windows } else { None };
+    let local = if args.map_coordinates { model.regions() } else { None };
     let interrupted = limits::listen();
     let watched = args.output.is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout());
     let total = usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(rows.len());

@@ -218,7 +218,7 @@ impl FamilyOptions {
     pub fn check_regions(&self) -> Result<()> {
         let others = || listed(&self.names_where(|_, options| options.has_row_regions()));
         ensure!(
-            self.chosen().is_some_and(|(_, options)| options.has_row_regions()),
+            self.kernels().is_some() || self.chosen().is_some_and(|(_, options)| options.has_row_regions()),
             "--family {}: rows can have regions of their own with {} only",
             self.family,
             others()

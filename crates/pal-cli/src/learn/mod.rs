@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use pal::formula::Category;
+use pal::kernel::KernelModel;
 use pal::region::Region;
 use pal_burn::{Device, NetworkFile, Plan, Predictor, Scaler, Stop, weights};
 
@@ -115,6 +116,10 @@ pub fn run(learning: &Learning, columns: &Columns, hidden: &[usize], global: Glo
         }
         (Predictor::Mixed(model), Some(family)) if columns.inputs.is_empty() => {
             Saved::Densities(AnyModel::new(family, model.params(None)).context("the trained density")?)
+        }
+        (Predictor::Kernel(model), None) if columns.inputs.is_empty() && plan.regions.is_none() => {
+            let model = KernelModel::new(model.family(), model.params(None)).context("the trained density")?;
+            Saved::Densities(AnyModel::Kernel(model))
         }
         (_, family) => {
             let map = reader.as_ref().and_then(|reader| reader.map().cloned());

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, ensure};
 use pal::density::Model;
 use pal::formula::Constraint;
+use pal::kernel::KernelModel;
 use pal_burn::{AnyFamily, Device, NetworkFile, Predictor, RegionPlan, RowRegions, Rows, Trainable as _, Violation};
 
 use super::data::{Columns, Data, PointMembership};
@@ -42,7 +43,7 @@ impl Saved {
         }
         let model = model_file::load(path)?;
         ensure!(
-            model.as_real().is_none_or(|model| model.regions().is_none()),
+            model.regions().is_none(),
             "{}: the densities of this model have regions of their own; give the network that predicted them",
             name()
         );
@@ -87,7 +88,7 @@ impl Saved {
         match self {
             Saved::Densities(model) => self.only(model)?.log_prob(&data.points),
             Saved::Network(file) => {
-                let rows = scaled(file, data);
+                let rows = scaled(file, data)?;
                 let all: Vec<usize> = (0..rows.len()).collect();
                 let mut logs = Vec::with_capacity(all.len());
                 for part in all.chunks(PART) {
@@ -115,7 +116,7 @@ impl Saved {
             }
             Saved::Network(file) => {
                 let inside = |points: &[f64]| membership.contains_batch(points);
-                Ok(pal_burn::violation(&file.predictor, &scaled(file, data), inside, samples, seed)?)
+                Ok(pal_burn::violation(&file.predictor, &scaled(file, data)?, inside, samples, seed)?)
             }
         }
     }
@@ -134,24 +135,30 @@ impl Saved {
             Saved::Densities(model) => Ok(model),
             Saved::Network(file) => {
                 // Parameters do not depend on regions, so that these are left out until the end.
-                let rows = Rows { regions: None, ..scaled(&file, data) };
+                let rows = scaled(&file, &Data { regions: None, ..data.clone() })?;
                 let NetworkFile { predictor, family, .. } = *file;
-                ensure!(
-                    !matches!(predictor, Predictor::Kernel(_)),
-                    "the densities of this network are mixtures of kernels, which model files do not hold; `pal eval` \
-                     evaluates them, and pal.torch.load_network answers all questions about them in Python"
-                );
+                let kernels = match &predictor {
+                    Predictor::Kernel(model) => Some(model.family().clone()),
+                    _ => None,
+                };
                 let params_of: Box<dyn Fn(_) -> Vec<f64>> = match predictor {
+                    Predictor::Kernel(model) => Box::new(move |inputs| model.params(inputs)),
                     Predictor::Pal(model) => Box::new(move |inputs| model.params(inputs)),
                     Predictor::Mixed(model) => Box::new(move |inputs| model.params(inputs)),
                     _ => return Err(anyhow!("a baseline has no densities on the constraint")),
                 };
-                let family = family.context("the network has no family")?;
                 let all: Vec<usize> = (0..rows.len()).collect();
-                let mut params = Vec::with_capacity(all.len() * family.num_params());
+                let mut params = Vec::new();
                 for part in all.chunks(PART) {
                     params.extend(params_of(rows.batch(part, 0)?.inputs));
                 }
+                if let Some(family) = kernels {
+                    return Ok(AnyModel::Kernel(match &data.regions {
+                        None => KernelModel::new(&family, params)?,
+                        Some(regions) => KernelModel::on_regions(&family, params, regions)?,
+                    }));
+                }
+                let family = family.context("the network has no family")?;
                 Ok(match (&data.regions, family) {
                     (Some(regions), AnyFamily::Real(family)) => {
                         AnyModel::Real(Model::on_regions(family, params, regions)?)
@@ -170,13 +177,19 @@ impl Saved {
 }
 
 /// The rows with their inputs scaled as the network expects them.
-fn scaled(file: &NetworkFile, data: &Data) -> Rows {
-    // Every row is evaluated once, so that nothing is gained by compiling regions beforehand.
-    let regions = data.regions.clone().map(|regions| match file.family.as_ref().and_then(AnyFamily::as_real) {
-        Some(family) => RowRegions::InSteps(family.clone(), regions),
-        None => RowRegions::ForSamples(regions),
-    });
-    Rows {
+fn scaled(file: &NetworkFile, data: &Data) -> Result<Rows> {
+    let regions = match (&data.regions, &file.predictor) {
+        (None, _) => None,
+        (Some(regions), Predictor::Kernel(predictor)) => {
+            Some(RowRegions::Kernels(predictor.family().on_regions(regions)?, regions.clone()))
+        }
+        // Every row is evaluated once, so that nothing is gained by compiling regions beforehand.
+        (Some(regions), _) => Some(match file.family.as_ref().and_then(AnyFamily::as_real) {
+            Some(family) => RowRegions::InSteps(family.clone(), regions.clone()),
+            None => RowRegions::ForSamples(regions.clone()),
+        }),
+    };
+    Ok(Rows {
         inputs: file.plan.input_scaler.apply(&data.inputs),
         columns: file.plan.inputs.len(),
         points: data.points.clone(),
@@ -184,5 +197,5 @@ fn scaled(file: &NetworkFile, data: &Data) -> Rows {
         regions,
         device: Device::flex(),
         dtype: file.plan.dtype(),
-    }
+    })
 }

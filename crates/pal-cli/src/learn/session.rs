@@ -54,10 +54,21 @@ pub fn train(
     device: &Device,
     global: Global,
 ) -> Result<Trained> {
+    let kernels = match &untrained {
+        Predictor::Kernel(predictor) => Some(predictor.family().clone()),
+        _ => None,
+    };
     let rows = |data: &Data, name: &str| -> Result<Rows> {
         let regions = match (&data.regions, family.and_then(AnyFamily::as_real)) {
             (None, _) => None,
-            (Some(regions), None) => Some(RowRegions::ForSamples(regions.clone())),
+            (Some(regions), None) => Some(match &kernels {
+                Some(family) => {
+                    let _progress = Progress::waiting("compiling regions", !global.quiet);
+                    let families = family.on_regions(regions).with_context(|| format!("the {name} rows"))?;
+                    RowRegions::Kernels(families, regions.clone())
+                }
+                None => RowRegions::ForSamples(regions.clone()),
+            }),
             (Some(regions), Some(family)) => {
                 let _progress = Progress::waiting("compiling regions", !global.quiet);
                 let precision = if plan.float64 { TablePrecision::Float64 } else { TablePrecision::Float32 };

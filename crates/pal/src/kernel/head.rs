@@ -36,31 +36,31 @@ pub(super) const UNIFORM: f64 = 1e-3;
 const TAIL: f64 = 0.03;
 
 /// How far places reach from the centre of the box, and from the centre of the frame.
-const FRAME_REACH: f64 = 1.5;
-const REACH: f64 = 3.0;
+pub(super) const FRAME_REACH: f64 = 1.5;
+pub(super) const REACH: f64 = 3.0;
 /// How steep directions are at most.
-const STEEPEST: f64 = 8.0;
+pub(super) const STEEPEST: f64 = 8.0;
 /// The limits of scales, of the frame and inside it, and what is added to the scales of kernels.
-const FRAME_SCALES: ScaleRange = ScaleRange { least: 0.03, most: 2.0, at_zero: 1.0 };
-const SCALES: ScaleRange = ScaleRange { least: 0.02, most: 2.0, at_zero: 0.4 };
-const NARROWEST: f64 = 0.004;
+pub(super) const FRAME_SCALES: ScaleRange = ScaleRange { least: 0.03, most: 2.0, at_zero: 1.0 };
+pub(super) const SCALES: ScaleRange = ScaleRange { least: 0.02, most: 2.0, at_zero: 0.4 };
+pub(super) const NARROWEST: f64 = 0.004;
 
 /// How far from the centre of the frame places at parameters of 0 are.
-const SPREAD: f64 = 0.6;
+pub(super) const SPREAD: f64 = 0.6;
 /// The weight of the second to last widths relative to the first one, for parameters of 0.
-const TAIL_AT_ZERO: f64 = 0.2;
+pub(super) const TAIL_AT_ZERO: f64 = 0.2;
 /// The weight of the uniform part relative to all components together, for parameters of 0.
-const UNIFORM_AT_ZERO: f64 = 0.3;
+pub(super) const UNIFORM_AT_ZERO: f64 = 0.3;
 
 /// The gains of parameters.
 const LOGIT_GAIN: f64 = 12.0;
 const TAIL_GAIN: f64 = 6.0;
-const PLACE_GAIN: f64 = 1.0;
-const SCALE_GAIN: f64 = 4.0;
-const DIRECTION_GAIN: f64 = 4.0;
-const FRAME_PLACE_GAIN: f64 = 1.0;
-const FRAME_SCALE_GAIN: f64 = 3.0;
-const FRAME_DIRECTION_GAIN: f64 = 3.0;
+pub(super) const PLACE_GAIN: f64 = 1.0;
+pub(super) const SCALE_GAIN: f64 = 4.0;
+pub(super) const DIRECTION_GAIN: f64 = 4.0;
+pub(super) const FRAME_PLACE_GAIN: f64 = 1.0;
+pub(super) const FRAME_SCALE_GAIN: f64 = 3.0;
+pub(super) const FRAME_DIRECTION_GAIN: f64 = 3.0;
 
 /// The number of parameters of a component.
 const PER_COMPONENT: usize = WIDTHS.len() + 5;
@@ -95,18 +95,14 @@ pub(crate) struct KernelRow {
     /// The weight of the uniform part.
     pub uniform: f64,
     frame: Frame,
-    components: Vec<ComponentState>,
+    /// The frames of components, and what their weights come from.
+    inner: Vec<Frame>,
+    shares: ComponentShares,
 }
 
-/// What the vector-Jacobian product needs of a component.
+/// For each component the softmax of its logit, and the softmax over widths.
 #[derive(Clone, Debug)]
-struct ComponentState {
-    /// The softmax of the logit.
-    weight: f64,
-    /// The softmax over widths.
-    tails: [f64; WIDTHS.len()],
-    frame: Frame,
-}
+pub(super) struct ComponentShares(Vec<(f64, [f64; WIDTHS.len()])>);
 
 /// A place, scales and a direction, with their derivatives with respect to the parameters.
 #[derive(Clone, Debug)]
@@ -118,13 +114,13 @@ struct Frame {
 
 /// A function of one parameter, with its derivative.
 #[derive(Clone, Copy, Debug)]
-struct Limited {
-    value: f64,
-    slope: f64,
+pub(super) struct Limited {
+    pub value: f64,
+    pub slope: f64,
 }
 
 /// The limits of scales, and the scale that a parameter of 0 stands for.
-struct ScaleRange {
+pub(super) struct ScaleRange {
     least: f64,
     most: f64,
     at_zero: f64,
@@ -170,12 +166,12 @@ fn softmax<const N: usize>(logits: [f64; N]) -> [f64; N] {
 }
 
 impl ScaleRange {
-    fn offset(&self) -> f64 {
+    pub fn offset(&self) -> f64 {
         ((self.at_zero - self.least) / (self.most - self.at_zero)).ln()
     }
 
     /// The scale of a parameter with its gain and offset.
-    fn at(&self, theta: f64, gain: f64) -> Limited {
+    pub fn at(&self, theta: f64, gain: f64) -> Limited {
         let sigmoid = 1.0 / (1.0 + (-theta).exp());
         let range = self.most - self.least;
         Limited { value: self.least + range * sigmoid, slope: gain * range * sigmoid * (1.0 - sigmoid) }
@@ -184,7 +180,7 @@ impl ScaleRange {
 
 impl Limited {
     /// `limit tanh(theta / limit)`.
-    fn new(theta: f64, limit: f64, gain: f64) -> Limited {
+    pub fn new(theta: f64, limit: f64, gain: f64) -> Limited {
         let tanh = (theta / limit).tanh();
         Limited { value: limit * tanh, slope: gain * (1.0 - tanh * tanh) }
     }
@@ -230,12 +226,7 @@ impl KernelRow {
         let theta = |k: usize, gain: f64| gain * params[k] + offset[k];
         let shared = params.len() - SHARED;
         let count = shared / PER_COMPONENT;
-        let logits = (0..count).map(|m| m * PER_COMPONENT + LOGIT).chain([shared + UNIFORM_LOGIT]);
-        let logits = logits.map(|k| theta(k, LOGIT_GAIN));
-        let most = logits.clone().fold(f64::NEG_INFINITY, f64::max);
-        let mut weights: Vec<f64> = logits.map(|logit| (logit - most).exp()).collect();
-        let sum: f64 = weights.iter().sum();
-        weights.iter_mut().for_each(|weight| *weight /= sum);
+        let (weights, uniform, shares) = ComponentShares::new(&theta, count, PER_COMPONENT);
         let frame = Frame {
             place: [0, 1].map(|j| {
                 Limited::new(theta(shared + FRAME_PLACE + j, FRAME_PLACE_GAIN), FRAME_REACH, FRAME_PLACE_GAIN)
@@ -249,61 +240,91 @@ impl KernelRow {
         };
         let mut row = KernelRow {
             kernels: Vec::with_capacity(count * WIDTHS.len()),
-            weights: Vec::with_capacity(count * WIDTHS.len()),
-            uniform: UNIFORM + (1.0 - UNIFORM) * weights[count],
-            components: Vec::with_capacity(count),
+            weights,
+            uniform,
+            inner: Vec::with_capacity(count),
+            shares,
             frame,
         };
-        for (m, weight) in weights[..count].iter().enumerate() {
+        for m in 0..count {
             let at = m * PER_COMPONENT;
-            let mut tails = [0.0; WIDTHS.len()];
-            tails.iter_mut().enumerate().skip(1).for_each(|(k, tail)| *tail = theta(at + TAILS + k - 1, TAIL_GAIN));
-            let tails = softmax(tails);
             let inner = Frame {
                 place: [0, 1].map(|j| Limited::new(theta(at + PLACE + j, PLACE_GAIN), REACH, PLACE_GAIN)),
                 scale: [0, 1].map(|j| SCALES.at(theta(at + SCALE + j, SCALE_GAIN), SCALE_GAIN)),
                 direction: Limited::new(theta(at + DIRECTION, DIRECTION_GAIN), STEEPEST, DIRECTION_GAIN),
             };
             let kernel = row.frame.kernel(&inner);
-            for (k, (width, tail)) in WIDTHS.iter().zip(tails).enumerate() {
+            for width in WIDTHS {
                 row.kernels.push(Kernel { place: kernel.place, factor: kernel.factor.map(|entry| width * entry) });
-                row.weights.push((1.0 - UNIFORM) * weight * ((1.0 - TAIL) * tail + least_tail(k)));
             }
-            row.components.push(ComponentState { weight: *weight, tails, frame: inner });
+            row.inner.push(inner);
         }
         row
     }
 
     /// The vector-Jacobian product: writes the derivatives with respect to the parameters.
     pub fn pull_back(&self, from: &MixtureGradient, gradient: &mut [f64]) {
-        let (of_components, of_shared) = gradient.split_at_mut(self.components.len() * PER_COMPONENT);
-        let softmax_uniform = (self.uniform - UNIFORM) / (1.0 - UNIFORM);
-        let uniform = from.uniform * (self.uniform - UNIFORM);
-        let total: f64 = from.weights.iter().sum::<f64>() + uniform;
-        of_shared.fill(0.0);
-        of_shared[UNIFORM_LOGIT] = LOGIT_GAIN * (uniform - softmax_uniform * total);
-        for (m, (component, out)) in self.components.iter().zip(of_components.chunks_mut(PER_COMPONENT)).enumerate() {
+        self.shares.pull_back([self.uniform, from.uniform], &from.weights, PER_COMPONENT, gradient);
+        let (of_components, of_shared) = gradient.split_at_mut(self.inner.len() * PER_COMPONENT);
+        of_shared[FRAME_PLACE..].fill(0.0);
+        for (m, (inner, out)) in self.inner.iter().zip(of_components.chunks_mut(PER_COMPONENT)).enumerate() {
             let kernels = m * WIDTHS.len()..(m + 1) * WIDTHS.len();
-            let weights = &from.weights[kernels.clone()];
-            out[LOGIT] = LOGIT_GAIN * (weights.iter().sum::<f64>() - component.weight * total);
-            // What is left of the derivatives where the least weight of a width takes no part.
-            let mut parts = [0.0; WIDTHS.len()];
-            for (k, part) in parts.iter_mut().enumerate() {
-                let chosen = (1.0 - TAIL) * component.tails[k];
-                *part = if chosen > 0.0 { weights[k] * chosen / (chosen + least_tail(k)) } else { 0.0 };
-            }
-            let sum: f64 = parts.iter().sum();
-            for k in 1..WIDTHS.len() {
-                out[TAILS + k - 1] = TAIL_GAIN * (parts[k] - component.tails[k] * sum);
-            }
             let mut of_kernel = KernelGradient::default();
             for (kernel, width) in from.kernels[kernels].iter().zip(WIDTHS) {
                 of_kernel.place.iter_mut().zip(kernel.place).for_each(|(sum, part)| *sum += part);
                 of_kernel.factor.iter_mut().zip(kernel.factor).for_each(|(sum, part)| *sum += width * part);
             }
-            let [of_inner, of_frame] = self.frame.pull_back(&component.frame, &of_kernel);
+            let [of_inner, of_frame] = self.frame.pull_back(inner, &of_kernel);
             out[PLACE..].copy_from_slice(&of_inner);
             of_shared[FRAME_PLACE..].iter_mut().zip(of_frame).for_each(|(sum, part)| *sum += part);
+        }
+    }
+}
+
+impl ComponentShares {
+    /// The weights of all kernels and of the uniform part. A component has `per` parameters, of which the first ones are
+    /// its logit and those of its widths; after all components comes the logit of the uniform part. `theta` is a
+    /// parameter with a gain and its offset.
+    pub fn new(theta: &impl Fn(usize, f64) -> f64, count: usize, per: usize) -> (Vec<f64>, f64, ComponentShares) {
+        // The logit of the uniform part is at the place of that of one more component.
+        let logits = (0..=count).map(|m| theta(m * per + LOGIT, LOGIT_GAIN));
+        let most = logits.clone().fold(f64::NEG_INFINITY, f64::max);
+        let mut softmax_weights: Vec<f64> = logits.map(|logit| (logit - most).exp()).collect();
+        let sum: f64 = softmax_weights.iter().sum();
+        softmax_weights.iter_mut().for_each(|weight| *weight /= sum);
+        let (mut weights, mut shares) = (Vec::with_capacity(count * WIDTHS.len()), Vec::with_capacity(count));
+        for (m, weight) in softmax_weights[..count].iter().enumerate() {
+            let mut tails = [0.0; WIDTHS.len()];
+            let logits = tails.iter_mut().enumerate().skip(1);
+            logits.for_each(|(k, tail)| *tail = theta(m * per + TAILS + k - 1, TAIL_GAIN));
+            let tails = softmax(tails);
+            let share = |(k, tail): (usize, &f64)| (1.0 - UNIFORM) * weight * ((1.0 - TAIL) * tail + least_tail(k));
+            weights.extend(tails.iter().enumerate().map(share));
+            shares.push((*weight, tails));
+        }
+        (weights, UNIFORM + (1.0 - UNIFORM) * softmax_weights[count], ComponentShares(shares))
+    }
+
+    /// The vector-Jacobian product: writes the derivatives with respect to all logits, given the weight of the uniform
+    /// part and the derivative with respect to it, and for each kernel its weight times that with respect to its weight.
+    pub fn pull_back(&self, [uniform, of_uniform]: [f64; 2], of_weights: &[f64], per: usize, gradient: &mut [f64]) {
+        let softmax_uniform = (uniform - UNIFORM) / (1.0 - UNIFORM);
+        let of_uniform = of_uniform * (uniform - UNIFORM);
+        let total: f64 = of_weights.iter().sum::<f64>() + of_uniform;
+        gradient[self.0.len() * per + UNIFORM_LOGIT] = LOGIT_GAIN * (of_uniform - softmax_uniform * total);
+        let components = self.0.iter().zip(gradient.chunks_mut(per)).zip(of_weights.chunks(WIDTHS.len()));
+        for (((weight, tails), out), of_weights) in components {
+            out[LOGIT] = LOGIT_GAIN * (of_weights.iter().sum::<f64>() - weight * total);
+            // What is left of the derivatives where the least weight of a width takes no part.
+            let mut parts = [0.0; WIDTHS.len()];
+            for (k, part) in parts.iter_mut().enumerate() {
+                let chosen = (1.0 - TAIL) * tails[k];
+                *part = if chosen > 0.0 { of_weights[k] * chosen / (chosen + least_tail(k)) } else { 0.0 };
+            }
+            let sum: f64 = parts.iter().sum();
+            for k in 1..WIDTHS.len() {
+                out[TAILS + k - 1] = TAIL_GAIN * (parts[k] - tails[k] * sum);
+            }
         }
     }
 }

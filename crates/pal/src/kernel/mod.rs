@@ -33,10 +33,12 @@
 
 mod boundary;
 mod entropy;
+mod general;
 mod head;
 mod integral;
 mod marginal;
 mod mode;
+mod model;
 mod moments;
 mod pieces;
 mod regions;
@@ -49,6 +51,8 @@ mod triweight;
 
 use std::sync::Arc;
 
+pub use general::{GeneralKernelFamily, general_log_prob_each};
+pub use model::KernelModel;
 pub use moments::MeanAndCovariance;
 pub use rows::{KernelLogProb, log_prob_each, log_prob_where};
 pub use sample::sample_each;
@@ -119,8 +123,8 @@ impl KernelFamily {
         let ends = Support::ends(region)?;
         if ends.len() != 2 {
             return Err(DensityError::Settings(format!(
-                "kernel mixtures are densities of two variables, and the constraint has {}; use a spline mixture or a \
-                 sum of squares",
+                "a KernelFamily has two variables, and the constraint has {}; use a GeneralKernelFamily for one or three, \
+                 and a spline mixture or a sum of squares for more",
                 ends.len()
             )));
         }

@@ -27,7 +27,7 @@ const ROWS: usize = 8;
 
 /// Below this normalising constant the masses of kernels are summed up again from positive terms: those that come from
 /// the boundary are exact to an absolute error of some 1e-15.
-const SMALL: f64 = 1e-4;
+pub(super) const SMALL: f64 = 1e-4;
 
 /// The log-density of each point under its own row of parameters, on the region of its own family; a single row or a
 /// single family belongs to all points. With `with_gradient` the derivatives with respect to parameters and points come in the same

@@ -18,7 +18,7 @@ use crate::query::{QueryError, check_memory};
 use crate::random::Stream;
 
 /// How often a part without a float64 point is replaced by another one, before that is an error.
-const ATTEMPTS: usize = 100;
+pub(super) const ATTEMPTS: usize = 100;
 
 impl KernelFamily {
     /// Draws `count` independent samples for each row of parameters, row by row. The same seed gives the same samples
@@ -70,7 +70,7 @@ struct KernelSampler<'s> {
     areas: Vec<f64>,
 }
 
-fn running_sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(super) fn running_sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sum = 0.0;
     values
         .map(|value| {
@@ -81,7 +81,7 @@ fn running_sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// The first place at which running sums exceed the fraction `uniform` of the last one.
-fn choose(sums: &[f64], uniform: f64) -> usize {
+pub(super) fn choose(sums: &[f64], uniform: f64) -> usize {
     let target = uniform * sums.last().copied().unwrap_or(0.0);
     sums.partition_point(|sum| *sum <= target).min(sums.len() - 1)
 }

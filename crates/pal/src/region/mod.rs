@@ -28,6 +28,7 @@ mod pulling;
 mod satisfiability;
 mod search;
 mod skeleton;
+pub(crate) mod solid;
 mod space;
 mod status;
 mod triangulate;

@@ -13,13 +13,15 @@
 //! are small on a simplex, such as those of a far corner, keep no digits: integrals that consist of them are recognised
 //! by their size and computed again by cubature.
 
+use std::sync::Arc;
+
 use nalgebra::DMatrix;
 
 use super::hermite::{self, SQUARE};
 use crate::density::DensityError;
 use crate::density::cubature::MeshCubature;
-use crate::density::grid::BinIndex;
-use crate::density::mesh::{Degree, Element, Mesh, Shape};
+use crate::density::grid::{BinIndex, Grid};
+use crate::density::mesh::{Degree, Element, Shape};
 use crate::moments::simplex::{Simplices, generating_sums};
 use crate::moments::{Exponents, moment_factor};
 use crate::number;
@@ -30,8 +32,8 @@ const NODES: usize = 512;
 const MANY: usize = 3;
 
 /// What is needed to compute any block of a form.
-pub(super) struct Blocks<'m> {
-    mesh: &'m Mesh,
+pub(super) struct Blocks {
+    grid: Arc<Grid>,
     /// The exponents of a monomial in coordinates that run from 0 to 1 over the box.
     powers: Vec<u16>,
     rules: MeshCubature,
@@ -39,9 +41,9 @@ pub(super) struct Blocks<'m> {
     exponents: Option<(Exponents, Vec<f64>)>,
 }
 
-impl<'m> Blocks<'m> {
-    pub fn new(mesh: &'m Mesh, powers: &[u16]) -> Result<Self, DensityError> {
-        let n = mesh.dimension();
+impl Blocks {
+    pub fn new(grid: &Arc<Grid>, powers: &[u16]) -> Result<Self, DensityError> {
+        let n = grid.dimension();
         let powers: Vec<u16> = (0..n).map(|j| powers.get(j).copied().unwrap_or(0)).collect();
         let extra: usize = powers.iter().map(|p| usize::from(*p)).sum();
         let degree = Degree { total: 6 * n + extra, axis: 6 + extra };
@@ -56,7 +58,7 @@ impl<'m> Blocks<'m> {
         if !MeshCubature::feasible(n, degree) {
             return Err(too_large());
         }
-        Ok(Blocks { mesh, rules: MeshCubature::new(n, degree), powers, exponents })
+        Ok(Blocks { grid: grid.clone(), rules: MeshCubature::new(n, degree), powers, exponents })
     }
 
     /// Whether the recurrence is used for simplices of this dimension.
@@ -96,7 +98,7 @@ impl<'m> Blocks<'m> {
             block.gemm(1.0, &left, &right.transpose(), 1.0);
         };
         self.rules.visit(element, |t, weight| {
-            let weight = weight * self.mesh.grid.monomial(&element.bin, t, &self.powers);
+            let weight = weight * self.grid.monomial(&element.bin, t, &self.powers);
             extend_products(&t[..half], weight, &mut first);
             extend_products(&t[half..], 1.0, &mut second);
             if first.len() == NODES * rows {
@@ -135,7 +137,7 @@ impl<'m> Blocks<'m> {
 
     /// The polynomials `B_i x^power` along an axis, in powers of u; x runs from 0 to 1 over the whole axis.
     fn conversion(&self, bin: &[BinIndex], axis: usize) -> Vec<Vec<f64>> {
-        let line = &self.mesh.grid.axes()[axis];
+        let line = &self.grid.axes()[axis];
         let (low, high) = (line.fraction(bin[axis], 0.0), line.fraction(bin[axis], 1.0));
         let (centre, half) = ((low + high) / 2.0, (high - low) / 2.0);
         (0..SQUARE)
@@ -186,10 +188,9 @@ fn extend_products(t: &[f64], factor: f64, out: &mut Vec<f64>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::density::grid::{Axis, Grid};
+    use crate::density::grid::Axis;
+    use crate::density::mesh::Mesh;
     use crate::number::Rational;
     use crate::region::Region;
     use crate::shapes;
@@ -203,7 +204,7 @@ mod tests {
                 let region = Region::new(&shapes::simplex(n)).unwrap();
                 let axis = || Axis::new(vec![0.into(), Rational::ONE / Rational::from(3), 1.into()]).unwrap();
                 let mesh = Mesh::new(&region, &Arc::new(Grid::new((0..n).map(|_| axis()).collect()))).unwrap();
-                let blocks = Blocks::new(&mesh, &powers).unwrap();
+                let blocks = Blocks::new(&mesh.grid, &powers).unwrap();
                 let bin = vec![BinIndex::default(); n];
                 let elements: Vec<&Element> = mesh.elements.iter().filter(|e| e.bin == bin).collect();
                 let fast = blocks.block(&bin, &elements);

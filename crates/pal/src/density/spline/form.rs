@@ -161,7 +161,7 @@ impl BinForm<f64> {
             let fitting = (most as f64 / distinct.len() as f64).powf(1.0 / (n - 1) as f64);
             return Err(DensityError::CutBins { bins: bins.len(), tables: distinct.len(), most, fitting });
         }
-        let blocks = Blocks::new(mesh, powers)?;
+        let blocks = Blocks::new(&mesh.grid, powers)?;
         let tables: Vec<Vec<f64>> = distinct.par_iter().map(|(bin, elements)| blocks.block(bin, elements)).collect();
         let intervals = sides.sorted(&mut boxes);
         let counts = mesh.grid.axes().iter().map(|axis| axis.bins()).collect();

@@ -364,6 +364,17 @@ impl RegionBatch {
         Some(Ok(pieces))
     }
 
+    /// The normals, one after the other, and offsets of a row that is one set `A y <= b`; `None` for other rows.
+    pub(crate) fn single_half_spaces(&self, row: usize) -> Option<(&[f64], &[f64])> {
+        match &self.rows[row] {
+            BatchRow::HalfSpaces(union) => match &union.parts[..] {
+                [(normals, offsets)] => Some((normals, offsets)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The pieces of a row in a box, by the search that works for all constraints.
     fn pieces_within<N: CellScalar>(&self, row: usize, ends: &[[Rational; 2]; 2]) -> Option<Vec<Vec<Corner<N>>>> {
         let region = self.region_within(row, ends).ok()?;

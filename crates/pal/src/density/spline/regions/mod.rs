@@ -7,14 +7,16 @@
 //! Z_b  =  sum over full bins (i, j) of b  a_i b_j   +   sum over cut bins (i, j) of b  S_1[i] . M_bij S_2[j]
 //! ```
 //!
-//! In the plane forms come straight from convex pieces ([`planar_form`]); otherwise a row is cut along the grid like any
-//! region. What a family computes with parameters does not change.
+//! In the plane forms come straight from convex pieces ([`planar_form`]), and so they do for half-spaces in three variables
+//! ([`solid_form`]); otherwise a row is cut along the grid like any region. What a family computes with parameters does not change.
 
 mod contract;
 mod head;
 mod kernel;
 mod pack;
 mod planar_form;
+mod solid_form;
+mod solid_tables;
 mod tables;
 
 use std::sync::{Arc, OnceLock};
@@ -35,7 +37,8 @@ use crate::number::Rational;
 use crate::region::{BatchError, RegionBatch};
 use head::HeadRowMemory;
 use kernel::{PassMemory, PlacedPoint, RegionKernel, RowForm};
-use planar_form::{CompileMemory, PlanarCompiler};
+use planar_form::{PlanarCompiler, PlanarMemory};
+use solid_form::{SolidCompiler, SolidMemory};
 pub use tables::TablePrecision;
 use tables::TableRule;
 
@@ -135,7 +138,7 @@ impl Family {
             return Err(DensityError::Batch(error));
         }
         regions.prepare();
-        let compiler = RowCompiler::new(kind, precision);
+        let compiler = RowCompiler::new(kind, precision)?;
         // Equal rows share a form: data often have several rows with the same window.
         let (rows, places) = regions.distinct();
         let forms = rows.par_chunks(BLOCK).map_init(CompileMemory::default, |memory, rows| {
@@ -157,14 +160,23 @@ struct RowCompiler<'f> {
     grid: &'f Arc<Grid>,
     ends: Vec<[Rational; 2]>,
     planar: Option<PlanarCompiler>,
+    solid: Option<SolidCompiler>,
+}
+
+/// Memory that is used for one row after the other.
+#[derive(Default)]
+struct CompileMemory {
+    planar: PlanarMemory,
+    solid: SolidMemory,
 }
 
 impl<'f> RowCompiler<'f> {
-    fn new(family: &'f SplineMixture, precision: TablePrecision) -> RowCompiler<'f> {
+    fn new(family: &'f SplineMixture, precision: TablePrecision) -> Result<RowCompiler<'f>, DensityError> {
         let grid = family.support.grid();
         let planar = || PlanarCompiler::new(grid, TableRule::new(&nodes::bernstein()), precision);
         let planar = (grid.dimension() == 2).then(planar);
-        RowCompiler { grid, ends: grid.axes().iter().map(ends).collect(), planar }
+        let solid = (grid.dimension() == 3).then(|| SolidCompiler::new(grid, TableRule::new(&nodes::bernstein())));
+        Ok(RowCompiler { grid, ends: grid.axes().iter().map(ends).collect(), planar, solid: solid.transpose()? })
     }
 
     /// The form of a row; `None` for one without volume.
@@ -176,9 +188,15 @@ impl<'f> RowCompiler<'f> {
     ) -> Result<Option<RowForm>, DensityError> {
         checkpoint();
         if let Some(planar) = &self.planar
-            && let Some(form) = planar.compile(regions, row, memory)
+            && let Some(form) = planar.compile(regions, row, &mut memory.planar)
         {
             return Ok((form.area > 0.0).then_some(RowForm::Planar(form)));
+        }
+        if let Some(solid) = &self.solid
+            && let Some(half_spaces) = regions.single_half_spaces(row)
+        {
+            let form = solid.compile(regions, row, half_spaces, &mut memory.solid)?;
+            return Ok(form.map(|form| RowForm::General(Box::new(form))));
         }
         let region = regions.region_within(row, &self.ends)?;
         let mesh = Mesh::new(&region, self.grid)?;
@@ -375,5 +393,7 @@ impl RegionForms {
     }
 }
 
+#[cfg(test)]
+mod solid_tests;
 #[cfg(test)]
 mod tests;

@@ -57,7 +57,7 @@ pub(super) struct PlanarCompiler {
 
 /// Memory that is used for one row after the other.
 #[derive(Default)]
-pub(super) struct CompileMemory {
+pub(super) struct PlanarMemory {
     fast: PieceMemory<f64>,
     near: PieceMemory<DoubleDouble>,
 }
@@ -134,8 +134,8 @@ impl PlanarCompiler {
     }
 
     /// The form of a row; `None` if its pieces are not known.
-    pub fn compile(&self, regions: &RegionBatch, row: usize, memory: &mut CompileMemory) -> Option<PlanarForm> {
-        let CompileMemory { fast, near } = memory;
+    pub fn compile(&self, regions: &RegionBatch, row: usize, memory: &mut PlanarMemory) -> Option<PlanarForm> {
+        let PlanarMemory { fast, near } = memory;
         let mut pieces = None;
         let mut again = |piece: usize, bin: [usize; 2], out: &mut Vec<Trapezoid>| {
             let pieces = match &mut pieces {

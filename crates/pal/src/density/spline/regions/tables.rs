@@ -85,7 +85,7 @@ impl TableEntries {
 }
 
 /// A power of two, so that a row of a table is one register.
-const WIDE: usize = 8;
+pub(super) const WIDE: usize = 8;
 
 /// One number for each node of the outer rule, and one more.
 type AtNodes = [f64; WIDE];
@@ -97,7 +97,7 @@ pub(super) struct TableRule {
     outer: [AtNodes; 2],
     inner: [(f64, f64); 4],
     /// From Bernstein coefficients to values at nodes: `table = from^T M from`.
-    from: [[f64; WIDE]; SQUARE],
+    pub from: [[f64; WIDE]; SQUARE],
 }
 
 impl TableRule {
@@ -126,7 +126,7 @@ impl TableRule {
     /// From integrals of Bernstein polynomials to a table in values at nodes: along the second axis, then along the
     /// first.
     #[inline(always)]
-    fn at_nodes(&self, sums: &[[f64; WIDE]; SQUARE]) -> [f64; TABLE] {
+    pub fn at_nodes(&self, sums: &[[f64; WIDE]; SQUARE]) -> [f64; TABLE] {
         let mut half = [[0.0; WIDE]; SQUARE];
         for (out, row) in half.iter_mut().zip(sums) {
             for (value, from) in row.iter().zip(&self.from) {

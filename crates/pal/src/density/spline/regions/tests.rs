@@ -71,7 +71,7 @@ impl RegionKernelParts {
 fn check(family: &Family, regions: &RegionBatch) -> (usize, usize) {
     let kind = family.downcast::<SplineMixture>().unwrap();
     let (compiler, parts) =
-        (RowCompiler::new(kind, TablePrecision::Float64), RegionKernelParts::new(kind.support.grid()));
+        (RowCompiler::new(kind, TablePrecision::Float64).unwrap(), RegionKernelParts::new(kind.support.grid()));
     let (mut memory, mut cut, mut empty) = (CompileMemory::default(), 0, 0);
     for row in 0..regions.len() {
         let form = compiler.compile(regions, row, &mut memory).unwrap();
@@ -257,7 +257,7 @@ fn tables_in_float32_are_those_in_float64_rounded() {
     let windows = map.windows(&centres, &[1.2], Some(&headings), None).unwrap();
     let family = layer(14);
     let kind = family.downcast::<SplineMixture>().unwrap();
-    let [long, short] = [TablePrecision::Float64, TablePrecision::Float32].map(|p| RowCompiler::new(kind, p));
+    let [long, short] = [TablePrecision::Float64, TablePrecision::Float32].map(|p| RowCompiler::new(kind, p).unwrap());
     let (mut memory, mut compared) = (CompileMemory::default(), 0);
     for row in 0..count {
         let forms = [&long, &short].map(|compiler| compiler.compile(&windows, row, &mut memory).unwrap());
