@@ -66,6 +66,7 @@ pub(in crate::wmi) struct FactorSearch {
     /// Whether the problem is a single component as it stands.
     whole: bool,
     cells: usize,
+    exact_cells: usize,
     simplices: usize,
 }
 
@@ -89,6 +90,7 @@ impl FactorSearch {
             thresholds: Thresholds::default(),
             whole: true,
             cells: 0,
+            exact_cells: 0,
             simplices: 0,
         })
     }
@@ -102,7 +104,7 @@ impl FactorSearch {
             factors: vec![self.weight],
             variables: (0..count as u32).collect(),
         };
-        (self.cells, self.simplices) = (0, 0);
+        (self.cells, self.exact_cells, self.simplices) = (0, 0, 0);
         Some(self.run(component).map(|amount| {
             let (value, error) = amount.rounded();
             let exact = match amount {
@@ -110,7 +112,14 @@ impl FactorSearch {
                 Amount::Exact(exact) => Some(exact),
                 Amount::Near { .. } => None,
             };
-            Integral { value, exact, error, cells: self.cells, simplices: self.simplices }
+            Integral {
+                value,
+                exact,
+                error,
+                cells: self.cells,
+                exact_cells: self.exact_cells,
+                simplices: self.simplices,
+            }
         }))
     }
 
@@ -232,6 +241,7 @@ impl FactorSearch {
                 match tree.value(&mut self.arena) {
                     Ok((value, pieces)) => {
                         self.cells += pieces;
+                        self.exact_cells += pieces;
                         return Ok(ComponentStep::Value(Ok(Amount::Exact(value))));
                     }
                     Err(TreeFailure::Polynomial(error)) => return Ok(ComponentStep::Value(Err(error.into()))),
@@ -377,6 +387,7 @@ impl FactorSearch {
         match integrate_cells(&constraint, &weight, self.method) {
             Ok(answer) => {
                 self.cells += answer.cells;
+                self.exact_cells += answer.exact_cells;
                 self.simplices += answer.simplices;
                 Ok(answer.into())
             }
