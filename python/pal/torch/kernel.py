@@ -43,7 +43,7 @@ class KernelLayer(nn.Module):
 
     Args:
         region: a bounded region in one to three variables, a constraint or a formula.
-        components: the number of components; 16 by default.
+        components: the number of components; 8 by default.
 
     >>> import pal, torch
     >>> from pal.torch import KernelLayer

@@ -75,7 +75,7 @@ pub struct KernelSettings {
 
 impl Default for KernelSettings {
     fn default() -> KernelSettings {
-        KernelSettings { components: 16 }
+        KernelSettings { components: 8 }
     }
 }
 
