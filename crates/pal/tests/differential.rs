@@ -153,9 +153,10 @@ const LAWS: [(&str, Law); 8] = [
         let truth = to_f64(&exact(constraint, polynomial));
         if sampled.value.is_normal() && truth.is_normal() && sampled.error < 0.1 * sampled.value.abs() {
             let off = (sampled.value - truth).abs();
-            let rounding = 1e-12 * truth.abs();
+            // Where all points hit, the standard error is 0 although a small part of the box may be missing.
+            let slack = if sampled.error == 0.0 { 20.0 / 4000.0 } else { 1e-12 } * truth.abs();
             assert!(
-                off <= 6.0 * sampled.error + rounding,
+                off <= 6.0 * sampled.error + slack,
                 "{} instead of {truth}, standard error {}",
                 sampled.value,
                 sampled.error
