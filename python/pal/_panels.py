@@ -179,8 +179,10 @@ def _grid(number: int, limit: int, figure: Any, names: Sequence[str], what: str)
 
 
 def fit_figure(axes: list[Any]) -> None:
-    """Gives the figure of panels a size that suits them."""
+    """Gives the figure of panels a size that suits them, and room for their titles."""
+    if axes[0].figure.get_layout_engine() is None:
+        axes[0].figure.set_layout_engine("constrained")
     rows, across = axes[0].get_gridspec().nrows, axes[0].get_gridspec().ncols
     (x0, x1), (y0, y1) = axes[0].get_xlim(), axes[0].get_ylim()
     ratio = (y1 - y0) / (x1 - x0) if axes[0].get_aspect() == 1 else 0.7
-    axes[0].figure.set_size_inches(2.6 * across + 1.2, (1.95 * min(1.3, max(0.4, ratio)) + 0.85) * rows)
+    axes[0].figure.set_size_inches(2.6 * across + 1.2, (1.95 * min(1.3, max(0.4, ratio)) + 1.05) * rows)
